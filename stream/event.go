@@ -15,7 +15,7 @@ const (
 
 // Event is one framed document of a response.
 type Event struct {
-	Data []byte // the JSON document, without its framing
-	Raw  []byte // Tail: the bytes as they came
+	Data []byte // the JSON document, without its framing; nil for a tail that was cut off
+	Raw  []byte // Tail and Unary: the bytes as they came
 	Tail bool   // not an event: bytes to be forwarded untouched as their own write (a raw error after events)
 }
