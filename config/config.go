@@ -1,0 +1,201 @@
+// Package config is the shape of hookline's configuration file: JSON with
+// comments and trailing commas, read into plain values. It says of every mistake
+// in which line and column it stands, and what to write instead; it opens no
+// socket, starts nothing, and knows no other package of the program.
+//
+// Invariants: all mistakes of a file are reported at once, not only the first;
+// a key that does nothing is a mistake, never ignored; the JSON Schema that
+// ships with the package ([Schema]) knows the same keys as [Config].
+package config
+
+// Config is a configuration with its defaults filled in.
+type Config struct {
+	// Schema is the "$schema" that editors look for. hookline does not read it.
+	Schema string `json:"$schema"`
+	// Listen is the address that agents connect to, as host:port. Port 0 takes
+	// a free one. Default 127.0.0.1:8787.
+	Listen   string   `json:"listen"`
+	Upstream Upstream `json:"upstream"`
+	// Hooks are the hook definitions by event, as in Gemini CLI's settings.json.
+	Hooks       Hooks       `json:"hooks"`
+	HooksConfig HooksConfig `json:"hooksConfig"`
+	Limits      Limits      `json:"limits"`
+	// Repair says whether a model's own calls and signed parts are put back
+	// where an agent sends them altered. nil: whenever a tool hook is configured.
+	Repair *bool  `json:"repair"`
+	DenyAs DenyAs `json:"denyAs"`
+	State  State  `json:"state"`
+	Log    Log    `json:"log"`
+}
+
+// Upstream says where calls go, by wire family.
+type Upstream struct {
+	Gemini     Endpoint `json:"gemini"`
+	Vertex     Endpoint `json:"vertex"`
+	CodeAssist Endpoint `json:"codeAssist"`
+}
+
+// Endpoint is one API host.
+type Endpoint struct {
+	// BaseURL is an http or https URL that request paths are appended to. It
+	// may have a path, but no query.
+	BaseURL string `json:"baseUrl"`
+}
+
+// Hooks are hook definitions by event name, in the order of the file.
+type Hooks map[string][]Definition
+
+// Definition is one group of hooks that share a matcher.
+type Definition struct {
+	// Matcher chooses among occurrences of the event. For tool events it is a
+	// regular expression (RE2, unanchored) on the tool's name, for the others
+	// an exact string or a list a|b. "" and "*" match all.
+	Matcher string `json:"matcher"`
+	// Sequential runs the group's hooks one after the other, each seeing the
+	// input as the one before left it.
+	Sequential bool   `json:"sequential"`
+	Hooks      []Hook `json:"hooks"`
+}
+
+// Hook is one hook.
+type Hook struct {
+	Type HookType `json:"type"`
+	// Command is run by bash -c; with Args it is the program itself.
+	Command string `json:"command"`
+	// Args are arguments for a direct start without a shell. nil means shell,
+	// an empty list a direct start without arguments.
+	Args        []string `json:"args"`
+	Name        string   `json:"name"` // "" for none: the command names it
+	Description string   `json:"description"`
+	// Timeout is in milliseconds. Default 60000.
+	Timeout int `json:"timeout"`
+	// Env is added to the hook's environment and wins over it.
+	Env      map[string]string `json:"env"`
+	FailMode FailMode          `json:"failMode"`
+	// Persistent keeps the process: one JSON line in, one JSON line out.
+	Persistent bool `json:"persistent"`
+	// Instances is how many processes a persistent hook keeps. Default 1.
+	Instances int `json:"instances"`
+	// Window is the unit in which an AfterModel hook is shown text.
+	Window Window `json:"window"`
+	// System shows a model hook the system instruction, as a leading message.
+	System bool `json:"system"`
+}
+
+// HooksConfig switches hooks on and off, as in Gemini CLI's settings.
+type HooksConfig struct {
+	Enabled bool `json:"enabled"` // default true
+	// Disabled are names of hooks (the command, for one without a name) that do not run.
+	Disabled []string `json:"disabled"`
+}
+
+// Limits bound what one call may cost.
+type Limits struct {
+	// MaxBody is the largest request body of a hooked call. Larger ones are
+	// answered 413. Default 100 MiB.
+	MaxBody Size `json:"maxBody"`
+}
+
+// State says where hookline keeps files of its own.
+type State struct {
+	// Dir is a folder; a relative one is relative to the configuration file.
+	// "" means the user's own state folder.
+	Dir string `json:"dir"`
+}
+
+// Log says what is logged to stderr.
+type Log struct {
+	Level  LogLevel  `json:"level"`
+	Format LogFormat `json:"format"`
+}
+
+// HookType is the kind of program behind a hook.
+type HookType string
+
+// FailMode says what a hook's failure means.
+type FailMode string
+
+// Window is a unit of streamed text.
+type Window string
+
+// DenyAs is the form of a denial.
+type DenyAs string
+
+// LogLevel is the least severe level that is logged.
+type LogLevel string
+
+// LogFormat is the form of a log line.
+type LogFormat string
+
+const (
+	Command HookType = "command"
+
+	FailOpen   FailMode = "open"   // the call goes on (default)
+	FailClosed FailMode = "closed" // the failure is a deny
+
+	WindowChunk    Window = "chunk" // as the model sent it (default)
+	WindowWord     Window = "word"
+	WindowSentence Window = "sentence"
+	WindowAll      Window = "all"
+
+	DenyAsAnswer DenyAs = "answer" // the model's answer is the reason (default)
+	DenyAsError  DenyAs = "error"  // HTTP 403 with Google's error body
+
+	LogDebug LogLevel = "debug"
+	LogInfo  LogLevel = "info" // default
+	LogWarn  LogLevel = "warn"
+	LogError LogLevel = "error"
+
+	LogText LogFormat = "text" // default
+	LogJSON LogFormat = "json"
+)
+
+func (HookType) values() []string { return []string{string(Command)} }
+func (FailMode) values() []string { return []string{string(FailOpen), string(FailClosed)} }
+func (Window) values() []string {
+	return []string{string(WindowChunk), string(WindowWord), string(WindowSentence), string(WindowAll)}
+}
+func (DenyAs) values() []string { return []string{string(DenyAsAnswer), string(DenyAsError)} }
+func (LogLevel) values() []string {
+	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
+}
+func (LogFormat) values() []string { return []string{string(LogText), string(LogJSON)} }
+
+// Default is the configuration of an empty file.
+func Default() *Config {
+	return &Config{
+		Listen: "127.0.0.1:8787",
+		Upstream: Upstream{
+			Gemini:     Endpoint{BaseURL: "https://generativelanguage.googleapis.com"},
+			Vertex:     Endpoint{BaseURL: "https://aiplatform.googleapis.com"},
+			CodeAssist: Endpoint{BaseURL: "https://cloudcode-pa.googleapis.com"},
+		},
+		HooksConfig: HooksConfig{Enabled: true},
+		Limits:      Limits{MaxBody: 100 << 20},
+		DenyAs:      DenyAsAnswer,
+		Log:         Log{Level: LogInfo, Format: LogText},
+	}
+}
+
+// fillHooks gives hooks the defaults of what they leave out.
+func (c *Config) fillHooks() {
+	for _, defs := range c.Hooks {
+		for _, d := range defs {
+			for i := range d.Hooks {
+				h := &d.Hooks[i]
+				if h.Timeout == 0 {
+					h.Timeout = 60_000
+				}
+				if h.Instances == 0 {
+					h.Instances = 1
+				}
+				if h.FailMode == "" {
+					h.FailMode = FailOpen
+				}
+				if h.Window == "" {
+					h.Window = WindowChunk
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// line is a problem without its hint.
+func line(p Problem) string {
+	s, _, _ := strings.Cut(p.String(), "\n")
+	return s
+}
+
+func TestParseProblems(t *testing.T) {
+	hook := func(ev, h string) string {
+		return fmt.Sprintf(`{"hooks": {"%s": [{"hooks": [%s]}]}}`, ev, h)
+	}
+	tests := []struct {
+		name string
+		in   string
+		want []string // lines, each a problem
+		hint string   // part of the first problem's hint
+	}{
+		{"empty object", `{}`, nil, ""},
+		{"comments and trailing commas", "// c\n{\"listen\": \"127.0.0.1:1\", /* d */\n}", nil, ""},
+		{"byte order mark", "\xef\xbb\xbf{}", nil, ""},
+		{"empty file", ``, []string{"f:1:1: error: not valid JSON: the file ends in the middle"}, "{}"},
+		{"cut off", `{"listen": `, []string{"f:1:12: error: not valid JSON: the file ends in the middle"}, "closing }"},
+		{"single quotes", "{\n  'listen': 1}", []string{`f:2:3: error: not valid JSON: invalid character '\'' at start of value`}, "double quotes"},
+		{"missing comma", "{\"repair\": true\n \"log\": {}}", []string{`f:2:2: error: not valid JSON: invalid character '"' after object value (expecting ',' or '}')`}, "comma"},
+		{"not an object", `[]`, []string{"f:1:1: error: is a list, must be an object"}, ""},
+
+		{"unknown key", `{"listne": "x"}`, []string{`f:1:2: error: listne: unknown key "listne"`}, `did you mean "listen"?`},
+		{"unknown key far from all", `{"zebra": 1}`, []string{`f:1:2: error: zebra: unknown key "zebra"`}, "known keys are $schema, listen"},
+		{"key in another case", hook("BeforeTool", `{"type": "command", "Command": "x"}`),
+			[]string{`f:1:58: error: hooks.BeforeTool[0].hooks[0].Command: unknown key "Command"`}, `write "command": upper and lower case matter`},
+		{"key twice", "{\"log\": {},\n \"log\": {}}", []string{`f:2:2: error: log: key "log" stands twice`}, "line 1"},
+		{"columns count characters", `{"log": {"é": 1, "x": 2}}`,
+			[]string{`f:1:10: error: log["é"]: unknown key "é"`, `f:1:18: error: log.x: unknown key "x"`}, ""},
+		{"null", `{"listen": null}`, []string{"f:1:12: error: listen: null is no value here"}, "leave the key out"},
+		{"string for bool", `{"repair": "true"}`, []string{"f:1:12: error: repair: is a string, must be true or false"}, "without quotes"},
+		{"enum", `{"denyAs": "errors"}`, []string{`f:1:12: error: denyAs: "errors" is not known, must be one of "answer", "error"`}, `did you mean "error"?`},
+		{"listen", `{"listen": "8787"}`, []string{`f:1:12: error: listen: "8787" is no address`}, "127.0.0.1:8787"},
+		{"base URL without scheme", `{"upstream": {"gemini": {"baseUrl": "localhost:1"}}}`,
+			[]string{`f:1:37: error: upstream.gemini.baseUrl: "localhost:1" is no URL`}, "https://"},
+		{"base URL with a key", `{"upstream": {"gemini": {"baseUrl": "https://h/?key=s3cret"}}}`,
+			[]string{`f:1:37: error: upstream.gemini.baseUrl: a base URL has no query and no fragment`}, "own key"},
+		{"size", `{"limits": {"maxBody": "1 parsec"}}`, []string{`f:1:24: error: limits.maxBody: "1 parsec" is no size`}, "100MiB"},
+		{"size zero", `{"limits": {"maxBody": 0}}`, []string{`f:1:24: error: limits.maxBody: 0 bytes would refuse every call`}, ""},
+
+		{"unknown event", `{"hooks": {"BeforeTools": []}}`, []string{`f:1:12: error: hooks.BeforeTools: "BeforeTools" is no hook event`}, `did you mean "BeforeTool"?`},
+		{"event of another agent", `{"hooks": {"PreToolUse": []}}`, []string{`f:1:12: error: hooks.PreToolUse: "PreToolUse" is no hook event`}, `"BeforeTool"`},
+		{"switches inside hooks", `{"hooks": {"disabled": []}}`, []string{`f:1:12: error: hooks.disabled: "disabled" is no hook event`}, "hooksConfig"},
+		{"definition that is a hook", `{"hooks": {"BeforeTool": [{"type": "command", "command": "x"}]}}`,
+			[]string{
+				`f:1:27: error: hooks.BeforeTool[0]: "hooks" is missing`,
+				`f:1:28: error: hooks.BeforeTool[0].type: unknown key "type"`,
+				`f:1:47: error: hooks.BeforeTool[0].command: unknown key "command"`,
+			}, `{"matcher"`},
+		{"definition without brackets", `{"hooks": {"BeforeTool": {"hooks": []}}}`, []string{`f:1:26: error: hooks.BeforeTool: is an object, must be a list`}, "brackets"},
+		{"bad matcher", `{"hooks": {"BeforeTool": [{"matcher": "[read_file", "hooks": []}]}}`,
+			[]string{"f:1:39: error: hooks.BeforeTool[0].matcher: matcher \"[read_file\" does not compile: missing closing ]: `[read_file`"}, "RE2"},
+		{"look-ahead", `{"hooks": {"AfterTool": [{"matcher": "a(?=b)", "hooks": []}]}}`,
+			[]string{"f:1:38: error: hooks.AfterTool[0].matcher: matcher \"a(?=b)\" does not compile: invalid or unsupported Perl syntax: `(?=`"}, "no look-ahead"},
+		{"star matcher", `{"hooks": {"BeforeTool": [{"matcher": "*", "hooks": []}]}}`, nil, ""},
+		{"missing type", hook("BeforeTool", `{"command": "x"}`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: "type" is missing`}, `add "type": "command"`},
+		{"type in another case", hook("BeforeTool", `{"type": "Command", "command": "x"}`),
+			[]string{`f:1:47: error: hooks.BeforeTool[0].hooks[0].type: "Command" is not known, must be one of "command"`}, `did you mean "command"?`},
+		{"missing command", hook("BeforeTool", `{"type": "command"}`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: "command" is missing`}, ""},
+		{"empty command", hook("BeforeTool", `{"type": "command", "command": " "}`), []string{`f:1:69: error: hooks.BeforeTool[0].hooks[0].command: the command is empty`}, ""},
+		{"hook that is a string", hook("BeforeTool", `"x"`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: is a string, must be an object`}, ""},
+		{"timeout in seconds", hook("BeforeTool", `{"type": "command", "command": "x", "timeout": 30}`),
+			[]string{"f:1:85: warning: hooks.BeforeTool[0].hooks[0].timeout: 30 is in milliseconds, hardly enough to start a process"}, "write 30000 for 30 seconds"},
+		{"timeout zero", hook("BeforeTool", `{"type": "command", "command": "x", "timeout": 0}`),
+			[]string{"f:1:85: error: hooks.BeforeTool[0].hooks[0].timeout: a hook needs some time"}, "60000"},
+		{"timeout in words", hook("BeforeTool", `{"type": "command", "command": "x", "timeout": "500"}`),
+			[]string{"f:1:85: error: hooks.BeforeTool[0].hooks[0].timeout: is a string, must be a whole number"}, "write 500 without quotes"},
+		{"timeout with a fraction", hook("BeforeTool", `{"type": "command", "command": "x", "timeout": 0.5}`),
+			[]string{"f:1:85: error: hooks.BeforeTool[0].hooks[0].timeout: 0.5 is no whole number of a sensible size"}, ""},
+		{"instances alone", hook("BeforeTool", `{"type": "command", "command": "x", "instances": 2}`),
+			[]string{`f:1:87: error: hooks.BeforeTool[0].hooks[0].instances: "instances" is for persistent hooks`}, `"persistent": true`},
+		{"window elsewhere", hook("BeforeTool", `{"type": "command", "command": "x", "window": "word"}`),
+			[]string{`f:1:84: error: hooks.BeforeTool[0].hooks[0].window: "window" is for AfterModel hooks`}, ""},
+		{"env name", hook("BeforeTool", `{"type": "command", "command": "x", "env": {"A=B": "c"}}`),
+			[]string{`f:1:89: error: hooks.BeforeTool[0].hooks[0].env["A=B"]: is no environment variable`}, ""},
+		{"event that is not fired", `{"hooks": {"SessionStart": [{"hooks": []}]}}`,
+			[]string{"f:1:28: warning: hooks.SessionStart: SessionStart hooks are accepted, but this version does not fire them"}, ""},
+		{"disabled name", `{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "name": "guard"}]}]}, "hooksConfig": {"disabled": ["gaurd"]}}`,
+			[]string{`f:1:125: warning: hooksConfig.disabled[0]: no hook is called "gaurd"`}, `did you mean "guard"?`},
+		{"all at once", "{\n \"a\": 1,\n \"denyAs\": 2,\n \"listen\": \"x\"\n}", []string{
+			`f:2:2: error: a: unknown key "a"`,
+			`f:3:12: error: denyAs: is a number, must be one of "answer", "error"`,
+			`f:4:12: error: listen: "x" is no address`,
+		}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, ps := Parse("f", []byte(tt.in))
+			if c == nil {
+				t.Fatal("Parse gave no configuration")
+			}
+			var got []string
+			for _, p := range ps {
+				got = append(got, line(p))
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("problems (-want +got):\n%s", d)
+			}
+			if len(ps) > 0 && !strings.Contains(ps[0].Hint, tt.hint) {
+				t.Errorf("hint %q, want it to contain %q", ps[0].Hint, tt.hint)
+			}
+		})
+	}
+}
+
+func TestParseSecretsStayOut(t *testing.T) {
+	_, ps := Parse("f", []byte(`{"upstream": {"gemini": {"baseUrl": "https://user:s3cret@host"}, "vertex": {"baseUrl": "https://h?key=s3cret"}}}`))
+	if ps.Errors() != 2 {
+		t.Errorf("%d errors, want 2", ps.Errors())
+	}
+	for _, p := range ps {
+		if strings.Contains(p.String(), "s3cret") {
+			t.Errorf("a credential is in the message: %s", p)
+		}
+	}
+}
+
+func TestParseValues(t *testing.T) {
+	c, ps := Parse("f", []byte(`{
+		"$schema": "s",
+		"listen": "127.0.0.1:0",
+		"upstream": {"gemini": {"baseUrl": "http://127.0.0.1:9/x"}},
+		"hooks": {"AfterModel": [{"matcher": "a", "sequential": true, "hooks": [
+			{"type": "command", "command": "c", "args": ["-v"], "name": "n", "description": "d", "timeout": 500, "env": {"A": "b"},
+			 "failMode": "closed", "persistent": true, "instances": 3, "window": "word", "system": true},
+			{"type": "command", "command": "plain"},
+		]}]},
+		"hooksConfig": {"enabled": false, "disabled": ["n"]},
+		"limits": {"maxBody": "2 KiB"},
+		"repair": false,
+		"denyAs": "error",
+		"state": {"dir": "s"},
+		"log": {"level": "debug", "format": "json"},
+	}`))
+	if len(ps) > 0 {
+		t.Fatalf("problems: %v", ps)
+	}
+	no := false
+	want := &Config{
+		Schema: "s", Listen: "127.0.0.1:0",
+		Upstream: Upstream{
+			Gemini: Endpoint{"http://127.0.0.1:9/x"}, Vertex: Default().Upstream.Vertex, CodeAssist: Default().Upstream.CodeAssist,
+		},
+		Hooks: Hooks{"AfterModel": {{Matcher: "a", Sequential: true, Hooks: []Hook{
+			{
+				Type: "command", Command: "c", Args: []string{"-v"}, Name: "n", Description: "d", Timeout: 500, Env: map[string]string{"A": "b"},
+				FailMode: "closed", Persistent: true, Instances: 3, Window: "word", System: true,
+			},
+			{Type: "command", Command: "plain", Timeout: 60000, Instances: 1, FailMode: "open", Window: "chunk"},
+		}}}},
+		HooksConfig: HooksConfig{Disabled: []string{"n"}},
+		Limits:      Limits{MaxBody: 2048},
+		Repair:      &no, DenyAs: "error", State: State{Dir: "s"}, Log: Log{Level: "debug", Format: "json"},
+	}
+	if d := cmp.Diff(want, c); d != "" {
+		t.Errorf("config (-want +got):\n%s", d)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big")
+	if err := os.WriteFile(big, make([]byte, maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none"): "no such file",
+		dir:                        "is a folder",
+		big:                        "has at most 1048576",
+	} {
+		if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Load(%s): %v, want it to say %q", path, err, want)
+		}
+	}
+	ok := filepath.Join(dir, "ok")
+	if err := os.WriteFile(ok, []byte(`{"repair": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, ps, err := Load(ok)
+	if err != nil || ps.Err() == nil || !strings.HasPrefix(ps.Err().Error(), ok+":1:12: error: repair: ") {
+		t.Errorf("Load: %v, %v", ps, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"listen": "127.0.0.1:0", "limits": {"maxBody": "1MiB"}, "repair": true,}`))
+	f.Add([]byte(`{"hooks": {"BeforeTool": [{"matcher": "(", "hooks": [{"type": "command", "command": "x", "timeout": -0, "env": {"": "\u0000"}}]}]}}`))
+	f.Add([]byte("// c\n{\"é\": [[[[1e999]]]], \"é\": 'x'}"))
+	f.Add([]byte("\xef\xbb\xbf{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, ps := Parse("f", data)
+		if c == nil {
+			t.Fatal("no configuration")
+		}
+		lines := strings.Count(string(data), "\n") + 1
+		for _, p := range ps {
+			if p.Line < 1 || p.Line > lines || p.Column < 1 || p.Message == "" {
+				t.Errorf("problem without a place or a message: %#v", p)
+			}
+		}
+	})
+}

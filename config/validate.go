@@ -1,0 +1,209 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// events are the hook events that a file may configure, in the order in which a
+// conversation meets them.
+var events = []string{
+	"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "BeforeToolSelection",
+	"AfterModel", "BeforeTool", "AfterTool", "PreCompress", "Notification",
+}
+
+// waiting are events whose hooks may be configured, but are not fired.
+var waiting = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "PreCompress", "Notification"}
+
+// elsewhere are names that other agents give to these events.
+var elsewhere = map[string]string{
+	"PreToolUse": "BeforeTool", "PostToolUse": "AfterTool", "UserPromptSubmit": "BeforeAgent",
+	"Stop": "AfterAgent", "SubagentStop": "AfterAgent", "PreCompact": "PreCompress",
+}
+
+func (Hooks) keys() []string { return events }
+
+func eventHint(name string) string {
+	if contains([]string{"enabled", "disabled", "notifications"}, name) {
+		return `"enabled" and "disabled" stand in "hooksConfig", beside "hooks"`
+	}
+	if e := elsewhere[name]; e != "" {
+		return fmt.Sprintf("hookline calls it %q", e)
+	}
+	if e := nearest(name, events); e != "" {
+		return fmt.Sprintf("did you mean %q?", e)
+	}
+	return "events are " + strings.Join(events, ", ")
+}
+
+// validate checks what types cannot say. It speaks only of what the file has, so
+// a value that was already reported is not reported again.
+func (d *decoder) validate(c *Config) {
+	d.listen(c.Listen)
+	d.baseURL("upstream.gemini.baseUrl", c.Upstream.Gemini.BaseURL)
+	d.baseURL("upstream.vertex.baseUrl", c.Upstream.Vertex.BaseURL)
+	d.baseURL("upstream.codeAssist.baseUrl", c.Upstream.CodeAssist.BaseURL)
+	if d.has("limits.maxBody") && c.Limits.MaxBody == 0 && d.clean("limits.maxBody") {
+		d.fail(d.at["limits.maxBody"], "limits.maxBody", "0 bytes would refuse every call", "leave it out for 100 MiB")
+	}
+	for _, ev := range events {
+		defs := c.Hooks[ev]
+		for i, def := range defs {
+			d.definition(ev, fmt.Sprintf("hooks.%s[%d]", ev, i), def)
+		}
+		if len(defs) > 0 && slices.Contains(waiting, ev) {
+			p := "hooks." + ev
+			d.report(Warning, d.at[p], p, ev+" hooks are accepted, but this version does not fire them", "")
+		}
+	}
+	d.disabled(c)
+}
+
+// clean reports whether nothing was reported at path so far.
+func (d *decoder) clean(path string) bool {
+	return !slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Path == path })
+}
+
+func (d *decoder) listen(addr string) {
+	const path = "listen"
+	if !d.has(path) || !d.clean(path) {
+		return
+	}
+	_, port, err := net.SplitHostPort(addr)
+	n, perr := strconv.Atoi(port)
+	if err != nil || perr != nil || n < 0 || n > 65535 {
+		d.fail(d.at[path], path, fmt.Sprintf("%q is no address", clip(addr)), `write host:port, like "127.0.0.1:8787" (port 0 takes a free one)`)
+	}
+}
+
+func (d *decoder) baseURL(path, raw string) {
+	if !d.has(path) || !d.clean(path) {
+		return
+	}
+	u, err := url.Parse(raw)
+	msg, hint := "", `write it like "https://generativelanguage.googleapis.com"`
+	switch {
+	case err != nil || u.Scheme == "" || u.Host == "":
+		msg = fmt.Sprintf("%q is no URL", clip(raw))
+	case u.Scheme != "http" && u.Scheme != "https":
+		msg = fmt.Sprintf("scheme %q is not known", clip(u.Scheme))
+	case u.User != nil:
+		// The URL itself is kept out of the message: it holds a password.
+		msg, hint = "credentials do not belong in a base URL", "the agent sends its own key, hookline passes it on"
+	case u.RawQuery != "" || u.Fragment != "":
+		msg, hint = "a base URL has no query and no fragment", "the agent sends its own key, hookline passes it on"
+	default:
+		return
+	}
+	d.fail(d.at[path], path, msg, hint)
+}
+
+func (d *decoder) definition(ev, path string, def Definition) {
+	if !d.has(path + ".hooks") {
+		hint := `write {"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}`
+		d.fail(d.at[path], path, `"hooks" is missing`, hint)
+	}
+	if m := strings.TrimSpace(def.Matcher); (ev == "BeforeTool" || ev == "AfterTool") && m != "*" {
+		if _, err := regexp.Compile(m); err != nil {
+			p := path + ".matcher"
+			hint := `matchers are RE2 regular expressions on the tool's name, like "write_file|replace"`
+			if strings.Contains(m, "(?=") || strings.Contains(m, "(?!") || strings.Contains(m, "(?<") {
+				hint += "; RE2 has no look-ahead and no look-behind"
+			}
+			d.fail(d.at[p], p, fmt.Sprintf("matcher %q does not compile: %s", clip(m), clip(reason(err))), hint)
+		}
+	}
+	for i, h := range def.Hooks {
+		d.hook(ev, fmt.Sprintf("%s.hooks[%d]", path, i), h)
+	}
+}
+
+// reason is what is wrong with a pattern, without the pattern itself.
+func reason(err error) string {
+	return strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+}
+
+func (d *decoder) hook(ev, path string, h Hook) {
+	if !d.clean(path) {
+		return // no object at all
+	}
+	if !d.has(path + ".type") {
+		d.fail(d.at[path], path, `"type" is missing`, `add "type": "command"`)
+	}
+	if cmd := path + ".command"; !d.has(cmd) {
+		// A wrongly spelled key was reported at its place already.
+		if !slices.ContainsFunc(d.problems, func(p Problem) bool {
+			return strings.EqualFold(p.Path, cmd)
+		}) {
+			d.fail(d.at[path], path, `"command" is missing`, `add "command": "…", the shell command to run`)
+		}
+	} else if strings.TrimSpace(h.Command) == "" && d.clean(cmd) {
+		d.fail(d.at[cmd], cmd, "the command is empty", "")
+	}
+	if p := path + ".timeout"; d.has(p) && d.clean(p) {
+		switch off := d.at[p]; {
+		case d.explicitZero(p), h.Timeout < 0:
+			d.fail(off, p, "a hook needs some time", "leave it out for 60000 (one minute)")
+		case h.Timeout < 100:
+			d.report(Warning, off, p, fmt.Sprintf("%d is in milliseconds, hardly enough to start a process", h.Timeout),
+				fmt.Sprintf("write %d for %d seconds", h.Timeout*1000, h.Timeout))
+		}
+	}
+	if p := path + ".instances"; d.has(p) && d.clean(p) {
+		switch off := d.at[p]; {
+		case !h.Persistent:
+			d.fail(off, p, `"instances" is for persistent hooks`, `add "persistent": true`)
+		case d.explicitZero(p), h.Instances < 1, h.Instances > 256:
+			d.fail(off, p, "must be a number from 1 to 256", "")
+		}
+	}
+	if p := path + ".window"; d.has(p) && ev != "AfterModel" {
+		d.fail(d.at[p], p, `"window" is for AfterModel hooks`, "remove it: "+ev+" is shown no streamed text")
+	}
+	if p := path + ".system"; d.has(p) && ev != "BeforeModel" && ev != "BeforeToolSelection" && ev != "AfterModel" {
+		d.fail(d.at[p], p, `"system" is for BeforeModel, BeforeToolSelection and AfterModel hooks`, "remove it: "+ev+" is shown no llm_request")
+	}
+	for k := range h.Env {
+		if p := join(path+".env", k); k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(h.Env[k], "\x00") {
+			d.fail(d.at[p], p, "is no environment variable", "a name has no '=', name and value have no NUL byte")
+		}
+	}
+}
+
+// explicitZero tells a written 0 from a default that was filled in.
+func (d *decoder) explicitZero(path string) bool {
+	off := d.at[path]
+	return off < len(d.data) && d.data[off] == '0'
+}
+
+// disabled doubts names in hooksConfig.disabled that no hook bears.
+func (d *decoder) disabled(c *Config) {
+	var names []string
+	for _, ev := range events {
+		for _, def := range c.Hooks[ev] {
+			for _, h := range def.Hooks {
+				if h.Name != "" {
+					names = append(names, h.Name)
+				} else {
+					names = append(names, h.Command)
+				}
+			}
+		}
+	}
+	for i, n := range c.HooksConfig.Disabled {
+		p := fmt.Sprintf("hooksConfig.disabled[%d]", i)
+		if slices.Contains(names, n) || !d.clean(p) {
+			continue
+		}
+		hint := ""
+		if k := nearest(n, names); k != "" {
+			hint = fmt.Sprintf("did you mean %q?", k)
+		}
+		d.report(Warning, d.at[p], p, fmt.Sprintf("no hook is called %q", clip(n)), hint)
+	}
+}
