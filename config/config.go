@@ -20,9 +20,9 @@ type Config struct {
 	Hooks       Hooks       `json:"hooks"`
 	HooksConfig HooksConfig `json:"hooksConfig"`
 	Limits      Limits      `json:"limits"`
-	// Repair says whether a model's own calls and signed parts are put back
-	// where an agent sends them altered. nil: whenever a tool hook is configured.
-	Repair *bool  `json:"repair"`
+	// Repair puts a model's own calls and signed parts back where an agent sends
+	// them altered, also when no tool hook is configured. With one it always is so.
+	Repair bool   `json:"repair"`
 	DenyAs DenyAs `json:"denyAs"`
 	State  State  `json:"state"`
 	Log    Log    `json:"log"`
@@ -48,8 +48,9 @@ type Hooks map[string][]Definition
 // Definition is one group of hooks that share a matcher.
 type Definition struct {
 	// Matcher chooses among occurrences of the event. For tool events it is a
-	// regular expression (RE2, unanchored) on the tool's name, for the others
-	// an exact string or a list a|b. "" and "*" match all.
+	// regular expression (RE2, unanchored) on the tool's name, for SessionStart,
+	// SessionEnd and PreCompress an exact string or a list a|b; others have
+	// nothing to choose from. "" and "*" match all.
 	Matcher string `json:"matcher"`
 	// Sequential runs the group's hooks one after the other, each seeing the
 	// input as the one before left it.
@@ -64,9 +65,11 @@ type Hook struct {
 	Command string `json:"command"`
 	// Args are arguments for a direct start without a shell. nil means shell,
 	// an empty list a direct start without arguments.
-	Args        []string `json:"args"`
-	Name        string   `json:"name"` // "" for none: the command names it
-	Description string   `json:"description"`
+	Args []string `json:"args"`
+	// Shell is the shell that runs Command. "" is bash, on Windows PowerShell.
+	Shell       string `json:"shell"`
+	Name        string `json:"name"` // "" for none
+	Description string `json:"description"`
 	// Timeout is in milliseconds. Default 60000.
 	Timeout int `json:"timeout"`
 	// Env is added to the hook's environment and wins over it.

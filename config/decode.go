@@ -50,12 +50,6 @@ func (d *decoder) value(v *hujson.Value, path string, dst reflect.Value) {
 		return
 	}
 	switch dst.Kind() {
-	case reflect.Pointer:
-		p := reflect.New(dst.Type().Elem())
-		n := d.problems.Errors()
-		if d.value(v, path, p.Elem()); d.problems.Errors() == n {
-			dst.Set(p)
-		}
 	case reflect.Struct:
 		d.object(v, path, dst)
 	case reflect.Map:

@@ -84,6 +84,8 @@ func TestParseProblems(t *testing.T) {
 			[]string{"f:1:85: error: hooks.BeforeTool[0].hooks[0].timeout: 0.5 is no whole number of a sensible size"}, ""},
 		{"instances alone", hook("BeforeTool", `{"type": "command", "command": "x", "instances": 2}`),
 			[]string{`f:1:87: error: hooks.BeforeTool[0].hooks[0].instances: "instances" is for persistent hooks`}, `"persistent": true`},
+		{"shell with args", hook("BeforeTool", `{"type": "command", "command": "x", "args": [], "shell": "sh"}`),
+			[]string{`f:1:95: error: hooks.BeforeTool[0].hooks[0].shell: "shell" and "args" exclude each other: with args the command is started directly`}, ""},
 		{"window elsewhere", hook("BeforeTool", `{"type": "command", "command": "x", "window": "word"}`),
 			[]string{`f:1:84: error: hooks.BeforeTool[0].hooks[0].window: "window" is for AfterModel hooks`}, ""},
 		{"env name", hook("BeforeTool", `{"type": "command", "command": "x", "env": {"A=B": "c"}}`),
@@ -138,11 +140,11 @@ func TestParseValues(t *testing.T) {
 		"hooks": {"AfterModel": [{"matcher": "a", "sequential": true, "hooks": [
 			{"type": "command", "command": "c", "args": ["-v"], "name": "n", "description": "d", "timeout": 500, "env": {"A": "b"},
 			 "failMode": "closed", "persistent": true, "instances": 3, "window": "word", "system": true},
-			{"type": "command", "command": "plain"},
+			{"type": "command", "command": "plain", "shell": "sh"},
 		]}]},
 		"hooksConfig": {"enabled": false, "disabled": ["n"]},
 		"limits": {"maxBody": "2 KiB"},
-		"repair": false,
+		"repair": true,
 		"denyAs": "error",
 		"state": {"dir": "s"},
 		"log": {"level": "debug", "format": "json"},
@@ -150,7 +152,6 @@ func TestParseValues(t *testing.T) {
 	if len(ps) > 0 {
 		t.Fatalf("problems: %v", ps)
 	}
-	no := false
 	want := &Config{
 		Schema: "s", Listen: "127.0.0.1:0",
 		Upstream: Upstream{
@@ -161,11 +162,11 @@ func TestParseValues(t *testing.T) {
 				Type: "command", Command: "c", Args: []string{"-v"}, Name: "n", Description: "d", Timeout: 500, Env: map[string]string{"A": "b"},
 				FailMode: "closed", Persistent: true, Instances: 3, Window: "word", System: true,
 			},
-			{Type: "command", Command: "plain", Timeout: 60000, Instances: 1, FailMode: "open", Window: "chunk"},
+			{Type: "command", Command: "plain", Shell: "sh", Timeout: 60000, Instances: 1, FailMode: "open", Window: "chunk"},
 		}}}},
 		HooksConfig: HooksConfig{Disabled: []string{"n"}},
 		Limits:      Limits{MaxBody: 2048},
-		Repair:      &no, DenyAs: "error", State: State{Dir: "s"}, Log: Log{Level: "debug", Format: "json"},
+		Repair:      true, DenyAs: "error", State: State{Dir: "s"}, Log: Log{Level: "debug", Format: "json"},
 	}
 	if d := cmp.Diff(want, c); d != "" {
 		t.Errorf("config (-want +got):\n%s", d)

@@ -149,7 +149,7 @@ func TestSchemaAgrees(t *testing.T) {
 func TestExamples(t *testing.T) {
 	s := compiled(t)
 	var files []string
-	for _, pattern := range []string{"../examples/*.json", "../examples/*/*.json", "../cmd/hookline/*/*.hookline.json"} {
+	for _, pattern := range []string{"../examples/*.json", "../examples/*/*.json", "../cmd/hookline/*.jsonc", "../examples/*.jsonc", "../examples/*/*.jsonc"} {
 		m, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -145,6 +145,9 @@ func (d *decoder) hook(ev, path string, h Hook) {
 	} else if strings.TrimSpace(h.Command) == "" && d.clean(cmd) {
 		d.fail(d.at[cmd], cmd, "the command is empty", "")
 	}
+	if p := path + ".shell"; d.has(p) && h.Args != nil {
+		d.fail(d.at[p], p, `"shell" and "args" exclude each other: with args the command is started directly`, "remove one of them")
+	}
 	if p := path + ".timeout"; d.has(p) && d.clean(p) {
 		switch off := d.at[p]; {
 		case d.explicitZero(p), h.Timeout < 0:
