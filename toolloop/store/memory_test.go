@@ -5,13 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/hookline-proxy/hookline/toolloop/store"
 	"github.com/hookline-proxy/hookline/toolloop/store/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func memoryBackend(testing.TB) storetest.Backend {
 	c := &storetest.Clock{}
