@@ -56,7 +56,7 @@ type Decision struct {
 	Tail         *TailCall             // AfterTool
 	LLMRequest   json.RawMessage       // BeforeModel: llm_request of all hooks merged; nil for none
 	SawSystem    bool                  // LLMRequest's messages come from a hook that was shown the system instruction
-	LLMResponse  json.RawMessage       // BeforeModel, AfterModel: llm_response, last of the config order; nil for none
+	LLMResponse  json.RawMessage       // BeforeModel, AfterModel: llm_response, last of the config order, with a deny or stop of the hooks that said so; nil for none
 	ToolConfig   *translate.ToolConfig // BeforeToolSelection; nil for none
 	ClearContext bool                  // AfterAgent
 
@@ -76,7 +76,7 @@ type Run struct {
 	Exit     int // -1 when there was none (not started, killed, not a process)
 	Duration time.Duration
 	Failure  string // why the run counts as failed; "" for none. Never holds the hook's output
-	Outcome  string // "allow", "deny", "ask", "stop", "failed", for people
+	Outcome  string // "allow", "deny", "ask", "stop", "failed", "ignored" (it decided where it cannot), for people
 }
 
 // Firer fires an event. [Set] is the real one.
