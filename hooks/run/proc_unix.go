@@ -1,0 +1,43 @@
+//go:build unix
+
+package run
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// A started process leads its group: the group's number is its own.
+
+func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
+
+func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
+func groupAlive(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == nil }
+
+// pending looks at a pipe without waiting: nil when it is open and empty.
+func pending(f *os.File) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return errNotSent
+	}
+	var n int
+	var rerr error
+	var b [1]byte
+	err = conn.Read(func(fd uintptr) bool {
+		n, rerr = syscall.Read(int(fd), b[:])
+		return true
+	})
+	switch {
+	case err != nil, n == 0 && rerr == nil:
+		return errNotSent // closed
+	case n > 0:
+		return errStray
+	case errors.Is(rerr, syscall.EAGAIN), errors.Is(rerr, syscall.EINTR):
+		return nil
+	}
+	return errNotSent
+}
