@@ -84,3 +84,11 @@ type ToolConfig struct {
 	Mode                 string   `json:"mode,omitempty"` // AUTO, ANY, NONE
 	AllowedFunctionNames []string `json:"allowedFunctionNames,omitempty"`
 }
+
+// Traits are what tells an agent's side calls (a title, a router, a compression)
+// from its conversation.
+type Traits struct {
+	Tools  bool   // functions are declared
+	JSON   bool   // a JSON answer is asked for
+	System string // text of the system instruction
+}

@@ -1,0 +1,187 @@
+package toolloop
+
+import (
+	"bytes"
+
+	"github.com/hookline-proxy/hookline/translate"
+)
+
+// run is a stretch of consecutive turns of one side. Agents differ in how they
+// cut a side into turns (one per chunk, one per answer), so everything that is
+// looked up is looked up by run.
+type run struct {
+	model bool
+	turns []translate.Turn
+
+	// user runs
+	results []item
+	full    digest // texts and results
+	loose   digest // texts and names of results: survives an agent that masks old results
+
+	prompt    *translate.Turn // the turn in which the user speaks; nil for none
+	said      string          // what the user says in it
+	promptKey digest
+	user      *userRecord
+
+	// model runs
+	calls []item
+	text  []byte // what the agent shows, thoughts left out, trimmed
+	// The base digests say what the turn is and what stood before it.
+	base, looseBase digest
+	near            digest // loose digest of the user run before
+	content         digest // what the turn is, whatever stood before it
+	ordinal         int    // how many runs before it have the same base
+
+	rec     *turnRecord
+	matched []int // for each of calls, its index in rec.Shown; -1 for none
+}
+
+// item is a function call or result of a run.
+type item struct {
+	part    translate.Part
+	body    digest // arguments or response
+	ordinal int    // among those of the same name and body in its run
+	call    *item  // results: the call answered, never nil
+	shown   digest // calls: its identity, as the agent has it
+}
+
+// split cuts a history into runs and takes their digests.
+func split(turns []translate.Turn) []*run {
+	var runs []*run
+	for i := 0; i < len(turns); {
+		j := i + 1
+		for j < len(turns) && turns[j].FromModel() == turns[i].FromModel() {
+			j++
+		}
+		runs = append(runs, &run{model: turns[i].FromModel(), turns: turns[i:j]})
+		i = j
+	}
+	var near *run
+	seen, prompts := map[digest]int{}, map[digest]int{}
+	for i, r := range runs {
+		if !r.model {
+			r.readUser()
+			var before *run
+			if i > 0 {
+				before = runs[i-1]
+			}
+			r.pair(before)
+			r.readPrompt(before, prompts)
+			near = r
+			continue
+		}
+		r.readModel(near)
+		r.ordinal = seen[r.base]
+		seen[r.base]++
+	}
+	return runs
+}
+
+func (r *run) readUser() {
+	var full, loose digester
+	count := map[digest]int{}
+	for _, t := range r.turns {
+		for _, p := range t.Parts {
+			switch p.Kind {
+			case translate.KindText:
+				full.buf = appendText(full.buf, p.Text)
+				loose.buf = appendText(loose.buf, p.Text)
+			case translate.KindResult:
+				it := item{part: p, body: argsDigest(p.Body)}
+				r.results = append(r.results, numbered(it, count))
+				full.string(p.Name).bytes(it.body[:])
+				loose.string(p.Name)
+			}
+		}
+	}
+	r.full, r.loose = full.sum(), loose.sum()
+}
+
+func (r *run) readModel(near *run) {
+	count := map[digest]int{}
+	for _, t := range r.turns {
+		for _, p := range t.Parts {
+			switch p.Kind {
+			case translate.KindText:
+				r.text = appendText(r.text, p.Text)
+			case translate.KindCall:
+				r.calls = append(r.calls, numbered(item{part: p, body: argsDigest(p.Body)}, count))
+			}
+		}
+	}
+	r.text = bytes.TrimSpace(r.text)
+	var full, loose digest
+	if near != nil {
+		full, loose = near.full, near.loose
+	}
+	r.near = loose
+	r.content = contentDigest(r.text, r.calls)
+	r.base, r.looseBase = turnDigests(full, loose, r.content)
+	for i := range r.calls {
+		c := &r.calls[i]
+		c.shown = callIdentity(c.part.ID, c.part.Name, c.body, loose, c.ordinal)
+	}
+}
+
+// numbered gives an item its ordinal among the like.
+func numbered(it item, count map[digest]int) item {
+	var d digester
+	k := d.string(it.part.Name).bytes(it.body[:]).sum()
+	it.ordinal = count[k]
+	count[k]++
+	return it
+}
+
+// contentDigest names a model turn by what the agent shows of it. Ids are left
+// out: agents drop and invent them.
+func contentDigest(text []byte, calls []item) digest {
+	var d digester
+	d.bytes(text)
+	for _, c := range calls {
+		d.string(c.part.Name).bytes(c.body[:])
+	}
+	return d.sum()
+}
+
+// turnDigests names a model turn by its content and its neighbour, strictly and
+// loosely.
+func turnDigests(full, loose, content digest) (base, looseBase digest) {
+	var a, b digester
+	return a.bytes(full[:]).bytes(content[:]).sum(), b.bytes(loose[:]).bytes(content[:]).sum()
+}
+
+// pair finds the call that each result answers: by id, else the next open one of
+// that name. A result without a call gets one of its own, that stands nowhere.
+func (r *run) pair(before *run) {
+	var open []*item
+	if before != nil {
+		for i := range before.calls {
+			open = append(open, &before.calls[i])
+		}
+	}
+	take := func(res *item, ok func(*item) bool) bool {
+		for i, c := range open {
+			if c != nil && ok(c) {
+				res.call, open[i] = c, nil
+				return true
+			}
+		}
+		return false
+	}
+	for i := range r.results {
+		res := &r.results[i]
+		if id := res.part.ID; id != "" {
+			take(res, func(c *item) bool { return c.part.ID == id })
+		}
+	}
+	for i := range r.results {
+		res := &r.results[i]
+		if res.call != nil {
+			continue
+		}
+		if !take(res, func(c *item) bool { return c.part.Name == res.part.Name }) {
+			c := translate.Part{ID: res.part.ID, Name: res.part.Name}
+			res.call = &item{part: c, shown: callIdentity(c.ID, c.Name, digest{}, r.loose, res.ordinal)}
+		}
+	}
+}
