@@ -28,6 +28,9 @@ type Wire interface {
 	// ApplyToolConfig applies a merged tool selection.
 	ApplyToolConfig(r *translate.Request, tc translate.ToolConfig) (*translate.Request, error)
 
+	// Traits is what the request tells of its purpose.
+	Traits(r *translate.Request) translate.Traits
+
 	// ParseChunk reads one response document.
 	ParseChunk(payload []byte) (*translate.Chunk, error)
 	// LLMResponse is what hooks are shown of a chunk.
@@ -52,14 +55,18 @@ type Wire interface {
 	// Assemble turns streamed calls (Partial) into whole ones, others stay.
 	Assemble(parts []translate.Part) []translate.Part
 
+	// Part reads one part as it stood on the wire. What is no part is KindOther.
+	Part(raw []byte) translate.Part
 	TextPart(text string) translate.Part
 	CallPart(id, name string, args json.RawMessage, signature string) translate.Part
 	ResultPart(id, name string, response json.RawMessage) translate.Part
-	// WithArgs, WithResponse and WithSignature splice one member of a part.
-	// An empty signature removes it.
+	// WithArgs, WithResponse, WithSignature and WithCall splice members of a part,
+	// all else keeps its bytes. An empty signature or id removes that member.
+	// WithCall sets id and name of a call or result.
 	WithArgs(p translate.Part, args json.RawMessage) translate.Part
 	WithResponse(p translate.Part, response json.RawMessage) translate.Part
 	WithSignature(p translate.Part, signature string) translate.Part
+	WithCall(p translate.Part, id, name string) translate.Part
 }
 
 // Upstream makes model calls for one agent request.

@@ -1,0 +1,80 @@
+package toolloop
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/translate"
+)
+
+// agentsJSON tells the side calls of agents (a title, a router, a compression)
+// from the turns of their conversations. Side calls fire model hooks, but no
+// agent events.
+//
+//go:embed agents.json
+var agentsJSON []byte
+
+// sideRule matches a side call. All members that are set must hold.
+type sideRule struct {
+	Name    string      `json:"name"`    // for people
+	Unary   *bool       `json:"unary"`   // is, or is not, a unary call
+	Tools   *bool       `json:"tools"`   // declares functions, or does not
+	JSON    *bool       `json:"json"`    // asks for a JSON answer, or does not
+	System  string      `json:"system"`  // stands in the system instruction
+	Last    string      `json:"last"`    // stands in the newest user turn
+	Event   hooks.Event `json:"event"`   // what to fire for it; "" for nothing
+	Trigger string      `json:"trigger"` // PreCompress: its trigger
+}
+
+var agentRules = func() map[string][]sideRule {
+	var m map[string][]sideRule
+	if err := json.Unmarshal(agentsJSON, &m); err != nil {
+		panic(fmt.Sprintf("toolloop: agents.json: %v", err))
+	}
+	return m
+}()
+
+// side says whether a call is one of an agent's side calls.
+type side struct {
+	is      bool
+	event   hooks.Event
+	trigger string
+}
+
+func (l *Loop) sideCall(c *Call, req *translate.Request) side {
+	rules := agentRules[c.Agent]
+	if len(rules) == 0 {
+		return side{}
+	}
+	traits := c.Wire.Traits(req)
+	last := ""
+	for _, r := range rules {
+		if r.Last != "" && last == "" && len(req.Turns) > 0 {
+			for _, p := range req.Turns[len(req.Turns)-1].Parts {
+				if p.Kind == translate.KindText {
+					last += textOf(p)
+				}
+			}
+		}
+		if is(r.Unary, !c.Stream) && is(r.Tools, traits.Tools) && is(r.JSON, traits.JSON) &&
+			strings.Contains(traits.System, r.System) && strings.Contains(last, r.Last) {
+			return side{is: true, event: r.Event, trigger: r.Trigger}
+		}
+	}
+	return side{}
+}
+
+func is(want *bool, got bool) bool { return want == nil || *want == got }
+
+// preCompress fires PreCompress for an agent's compression call.
+func (l *Loop) preCompress(ctx context.Context, c *Call, s side) {
+	if !l.has(hooks.PreCompress) {
+		return
+	}
+	in := l.input(c, hooks.PreCompress, s.trigger, 0, []hooks.Field{{Key: "trigger", Value: quote(s.trigger)}})
+	l.report(ctx, c, in.Event, l.hooks.Fire(ctx, in))
+}

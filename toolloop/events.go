@@ -1,0 +1,84 @@
+package toolloop
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+
+	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/toolloop/store"
+)
+
+// input begins an event's input for a call.
+func (l *Loop) input(c *Call, ev hooks.Event, match string, candidate int, fields []hooks.Field, more ...hooks.Field) hooks.Input {
+	fields = append(append(fields, more...), hooks.Field{Key: "x_hookline", Value: about(c, candidate)})
+	return hooks.Input{
+		Event:          ev,
+		SessionID:      c.Session,
+		TranscriptPath: l.transcriptPath(c),
+		Cwd:            l.o.Cwd,
+		Time:           l.o.Now(),
+		Match:          match,
+		Fields:         fields,
+	}
+}
+
+// about is the extra member that tells a hook where an event comes from.
+func about(c *Call, candidate int) []byte {
+	b := append([]byte(`{"request_id":`), quote(c.ID)...)
+	b = append(append(b, `,"agent":`...), quote(c.Agent)...)
+	b = append(append(b, `,"dialect":"gemini","origin":"wire","model":`...), quote(c.Model)...)
+	b = strconv.AppendInt(append(b, `,"candidate":`...), int64(candidate), 10)
+	return append(b, '}')
+}
+
+// report tells people what the hooks of one event said. It never names a payload.
+func (l *Loop) report(ctx context.Context, c *Call, ev hooks.Event, d hooks.Decision) {
+	for _, n := range d.Notices {
+		l.log.InfoContext(ctx, "hook message", slog.String("event", string(ev)), slog.String("hook", n.Hook),
+			slog.String("session", c.Session), slog.String("request", c.ID), slog.String("message", n.Text), slog.Bool("suppress", n.Suppress))
+	}
+	for _, r := range d.Runs {
+		l.log.DebugContext(ctx, "hook ran", slog.String("event", string(ev)), slog.String("hook", r.Hook), slog.Int("exit", r.Exit),
+			slog.Duration("took", r.Duration), slog.String("outcome", r.Outcome), slog.String("request", c.ID))
+	}
+}
+
+func (l *Loop) warn(ctx context.Context, c *Call, what string, err error) {
+	l.log.WarnContext(ctx, what, slog.String("request", c.ID), slog.String("error", err.Error()))
+}
+
+// storeDown follows the fail mode for an error of the ledger's store: nil means
+// to go on without it.
+func (l *Loop) storeDown(ctx context.Context, c *Call, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.log.ErrorContext(ctx, "ledger unavailable", slog.String("request", c.ID), slog.String("failMode", string(l.o.FailMode)), slog.String("error", err.Error()))
+	if l.o.FailMode != FailClosed {
+		return nil
+	}
+	return &Refusal{Status: 503, Cause: err,
+		Message: "hookline's state store can't be reached, and state.failMode is closed: the model's side of this conversation is not known. Start the store, or set state.failMode to open."}
+}
+
+// transcriptPath is where the session's transcript stands.
+func (l *Loop) transcriptPath(*Call) string { return "" }
+
+// once gives the entry of key. Where there is none, fire makes it, once, however
+// many requests ask for it at the same time.
+func (l *Loop) once(ctx context.Context, key store.Key, fire func(context.Context) ([]byte, error)) ([]byte, error) {
+	vals, err := l.store.Get(ctx, []store.Key{key})
+	if err == nil && vals[0] != nil {
+		return vals[0], nil
+	}
+	return fire(ctx)
+}
+
+// put writes entries, by the fail mode.
+func (l *Loop) put(ctx context.Context, c *Call, es ...store.Entry) error {
+	if err := l.store.Put(ctx, es); err != nil {
+		return l.storeDown(ctx, c, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package toolloop
+
+import (
+	"context"
+
+	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/translate"
+)
+
+// maxRetries bounds AfterAgent's retries in a row: a hook that never likes an
+// answer must not loop for ever.
+const maxRetries = 8
+
+// afterAgent shows a final answer to AfterAgent's hooks. next is the retry to go
+// on with; ended: the agent has been answered.
+func (r *round) afterAgent(ctx context.Context, ch *change) (next *mRound, ended bool, err error) {
+	l := r.loop
+	if !r.history.conversation || !l.has(hooks.AfterAgent) {
+		return nil, false, nil
+	}
+	prompt := ""
+	if p := r.history.lastPrompt(); p != nil {
+		prompt = p.said
+	}
+	var text []byte
+	for _, p := range ch.parts {
+		if p.Kind == translate.KindText {
+			text = appendText(text, p.Text)
+		}
+	}
+	in := l.input(r.call, hooks.AfterAgent, "", 0, []hooks.Field{
+		{Key: "prompt", Value: quote(prompt)},
+		{Key: "prompt_response", Value: quote(string(text))},
+		{Key: "stop_hook_active", Value: boolean(r.retries > 0)},
+	})
+	d := l.hooks.Fire(ctx, in)
+	l.report(ctx, r.call, in.Event, d)
+	if ctx.Err() != nil {
+		return nil, true, r.broken(context.Cause(ctx))
+	}
+	if !d.Stop && !d.Deny {
+		return nil, false, nil
+	}
+	m := mRound{}
+	m.Parts, _ = r.modelParts(ch)
+	if d.ClearContext {
+		r.clear = len(r.done) + 1
+	}
+	if d.Stop {
+		return nil, false, nil
+	}
+	if r.retries >= maxRetries {
+		l.log.WarnContext(ctx, "AfterAgent denied the answer again: the retries are used up, the answer stands", "retries", maxRetries, "request", r.call.ID)
+		return nil, false, nil
+	}
+	return r.retry(ctx, m, d.Reason)
+}
+
+// retry sends the reason to the model as a prompt.
+func (r *round) retry(ctx context.Context, m mRound, reason string) (next *mRound, ended bool, err error) {
+	rec := &userRecord{}
+	if r.loop.has(hooks.BeforeAgent) {
+		r.loop.beforeAgent(ctx, r.call, reason, rec)
+	}
+	none := func(int, translate.Part) (translate.Part, bool) { return translate.Part{}, true }
+	if err := r.emitHeld(none, false); err != nil {
+		return nil, true, err
+	}
+	r.spend()
+	r.retries++
+	r.own++
+	if !rec.Drop {
+		m.Reply = append(m.Reply, r.call.Wire.TextPart(reason).Raw)
+		for _, b := range rec.Blocks {
+			m.Reply = append(m.Reply, r.call.Wire.TextPart(b).Raw)
+		}
+	}
+	if rec.Answer != "" {
+		r.done = append(r.done, m)
+		return nil, true, r.finish(ctx, rec.Answer)
+	}
+	return &m, false, nil
+}
+
+func boolean(b bool) []byte {
+	if b {
+		return []byte("true")
+	}
+	return []byte("false")
+}

@@ -1,0 +1,200 @@
+package toolloop
+
+import (
+	"context"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/toolloop/store"
+	"github.com/hookline-proxy/hookline/translate"
+)
+
+// fire runs AfterTool for the results of a run that no record is known of, and
+// records what becomes of them. origin names the first requested tool of results
+// that answer tail calls.
+func (h *history) fire(ctx context.Context, r *run, origin map[*item]string) error {
+	l := h.loop
+	var fresh []*item
+	for i := range r.results {
+		res := &r.results[i]
+		if h.results[res] == nil && l.has(hooks.AfterTool) && l.hooks.Matches(hooks.AfterTool, res.toolName()) {
+			fresh = append(fresh, res)
+		}
+	}
+	recs := make([]*resultRecord, len(fresh))
+	errs := make([]error, len(fresh))
+	var wg sync.WaitGroup
+	for i, res := range fresh {
+		wg.Go(func() { recs[i], errs[i] = h.once(ctx, res, origin[res]) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, res := range fresh {
+		h.results[res] = recs[i]
+	}
+	for i := range r.results {
+		if rec := h.results[&r.results[i]]; rec != nil && rec.Stop != "" && h.stop == "" {
+			h.stop = rec.Stop
+		}
+	}
+	return nil
+}
+
+// once fires AfterTool for one result, unless another request is at it: then it
+// waits for that one's outcome.
+func (h *history) once(ctx context.Context, res *item, origin string) (*resultRecord, error) {
+	key := h.keys.result(res.call.shown, res.body)
+	fire := func(ctx context.Context) ([]byte, error) {
+		v := h.afterTool(ctx, res, origin).encode()
+		return v, h.loop.put(ctx, h.call,
+			store.Entry{Key: key, Value: v},
+			store.Entry{Key: h.keys.oldResult(res.call.shown, res.body), Value: v},
+			store.Entry{Key: h.keys.maskedResult(res.call.shown), Value: v})
+	}
+	v, err := h.loop.once(ctx, key, fire)
+	if err != nil {
+		return nil, fmt.Errorf("AfterTool of %s: %w", res.toolName(), err)
+	}
+	return decodeResult(v)
+}
+
+// toolName is the name of the tool that made a result.
+func (it *item) toolName() string {
+	if it.call.part.Name != "" {
+		return it.call.part.Name
+	}
+	return it.part.Name
+}
+
+// afterTool fires AfterTool for one result and says what becomes of it.
+func (h *history) afterTool(ctx context.Context, res *item, origin string) *resultRecord {
+	in := h.loop.input(h.call, hooks.AfterTool, res.toolName(), 0, []hooks.Field{
+		{Key: "tool_name", Value: quote(res.toolName())},
+		{Key: "tool_input", Value: object(res.call.part.Body)},
+		{Key: "tool_response", Value: toolResponse(res.part.Body)},
+	}, toolFields(origin, res.call.part.ID)...)
+	d := h.loop.hooks.Fire(ctx, in)
+	h.loop.report(ctx, h.call, in.Event, d)
+	rec := &resultRecord{}
+	switch {
+	case d.Stop:
+		rec.Stop, rec.Response = d.StopReason, errorResponse(d.StopReason)
+	case d.Deny:
+		rec.Response = errorResponse(d.Reason)
+	case d.Tail != nil:
+		h.tailCall(ctx, res, d.Tail, origin, rec)
+	case len(d.Context) > 0:
+		rec.Context = contextBlock(d.Context)
+	}
+	return rec
+}
+
+// toolFields are the optional members of a tool event's input.
+func toolFields(origin, id string) []hooks.Field {
+	var f []hooks.Field
+	if origin != "" {
+		f = append(f, hooks.Field{Key: "original_request_name", Value: quote(origin)})
+	}
+	if id != "" {
+		f = append(f, hooks.Field{Key: "tool_call_id", Value: quote(id)})
+	}
+	return f
+}
+
+// tailCall takes the tail call that an AfterTool hook asked for through
+// BeforeTool, and records what is to become of the result.
+func (h *history) tailCall(ctx context.Context, res *item, tc *hooks.TailCall, origin string, rec *resultRecord) {
+	if origin == "" {
+		origin = res.toolName()
+	}
+	t := &tailRecord{Name: tc.Name, Args: object(tc.Args)}
+	if res.call.part.ID != "" {
+		var d digester
+		sum := d.bytes(res.call.shown[:]).bytes(res.body[:]).string(tc.Name).bytes(t.Args).sum()
+		t.ID = "hl" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
+	}
+	v := h.loop.beforeTool(ctx, h.call, translate.Part{ID: t.ID, Name: t.Name, Body: t.Args}, origin, 0)
+	switch v.kind {
+	case verdictStop:
+		rec.Stop, rec.Response = v.reason, errorResponse(stoppedByHook+v.reason)
+	case verdictDeny:
+		rec.Response = errorResponse(blockedByHook + v.reason)
+	case verdictRewrite:
+		t.Args, t.Rewritten, rec.Tail = v.args, true, t
+	default:
+		rec.Tail = t
+	}
+}
+
+// What the model reads of a call that a hook kept from the agent, in the words of
+// Gemini CLI.
+const (
+	blockedByHook = "Tool execution blocked: "
+	stoppedByHook = "Agent execution stopped by hook: "
+)
+
+type verdictKind string
+
+const (
+	verdictPass    verdictKind = "pass"
+	verdictDeny    verdictKind = "deny"
+	verdictStop    verdictKind = "stop"
+	verdictRewrite verdictKind = "rewrite"
+)
+
+// verdict is what BeforeTool's hooks say of a call.
+type verdict struct {
+	kind   verdictKind
+	reason string          // deny, stop
+	args   json.RawMessage // rewrite: the whole arguments
+}
+
+// beforeTool fires BeforeTool for one call.
+func (l *Loop) beforeTool(ctx context.Context, c *Call, call translate.Part, origin string, candidate int) verdict {
+	if !l.has(hooks.BeforeTool) || !l.hooks.Matches(hooks.BeforeTool, call.Name) {
+		return verdict{kind: verdictPass}
+	}
+	in := l.input(c, hooks.BeforeTool, call.Name, candidate, []hooks.Field{
+		{Key: "tool_name", Value: quote(call.Name)},
+		{Key: "tool_input", Value: object(call.Body)},
+	}, toolFields(origin, call.ID)...)
+	d := l.hooks.Fire(ctx, in)
+	l.report(ctx, c, in.Event, d)
+	switch {
+	case d.Stop:
+		return verdict{kind: verdictStop, reason: d.StopReason}
+	case d.Deny:
+		return verdict{kind: verdictDeny, reason: d.Reason}
+	case d.Ask:
+		reason := d.Reason
+		if reason == "" {
+			reason = "approval is needed, and nobody is there to give it"
+		}
+		return verdict{kind: verdictDeny, reason: reason}
+	}
+	if len(d.ToolInput) > 0 {
+		if args, changed := mergePatch(call.Body, d.ToolInput); changed {
+			return verdict{kind: verdictRewrite, args: args}
+		}
+	}
+	return verdict{kind: verdictPass}
+}
+
+// beforeTools fires BeforeTool for the calls of one turn, side by side; verdicts
+// keep the calls' order.
+func (l *Loop) beforeTools(ctx context.Context, c *Call, calls []translate.Part, candidate int) []verdict {
+	vs := make([]verdict, len(calls))
+	var wg sync.WaitGroup
+	for i, p := range calls {
+		wg.Go(func() { vs[i] = l.beforeTool(ctx, c, p, "", candidate) })
+	}
+	wg.Wait()
+	return vs
+}
