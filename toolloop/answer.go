@@ -212,9 +212,11 @@ func (a *answer) tailCalls(ctx context.Context) error {
 }
 
 // skipSignature is the API's documented stand-in for the signature of a call that
-// the model did not make: https://ai.google.dev/gemini-api/docs/thought-signatures
-// (read 2026-11-30).
-const skipSignature = "skip_thought_signature_validator"
+// the model did not make, "skip_thought_signature_validator", in the base64 in
+// which it travels: https://ai.google.dev/gemini-api/docs/thought-signatures
+// (read 2026-11-30). The bare string, which some clients send, is no base64, and
+// agents that hold signatures as bytes (the Go SDK) cannot read it.
+const skipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 // signed reports whether the model signs its calls in this conversation.
 func (h *history) signed() bool {

@@ -49,7 +49,7 @@ func (m *Memory) Issue(raw json.RawMessage) {
 func (m *Memory) check(p part, declared map[string]bool, position int) *Violation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	skip := p.sig == SkipValidator || p.sig == SkipContext
+	skip := skips(p.sig)
 	signed, issued := m.sigs[p.sig]
 	if p.sig != "" && !skip && !issued {
 		return broken(CorruptedSig, corruptedMessage)

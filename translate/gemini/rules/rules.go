@@ -9,6 +9,7 @@ package rules
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,6 +55,14 @@ const (
 	SkipValidator = "skip_thought_signature_validator"
 	SkipContext   = "context_engineering_is_the_way_to_go"
 )
+
+// skips reports whether a signature is one of them, as bare text or in the base64
+// that SDKs make of it, which hold signatures as bytes.
+func skips(sig string) bool {
+	plain, err := base64.StdEncoding.DecodeString(sig)
+	return sig == SkipValidator || sig == SkipContext ||
+		err == nil && (string(plain) == SkipValidator || string(plain) == SkipContext)
+}
 
 // Options says which model judges. The zero value is a Gemini 2.5 model that
 // does not remember what it said.

@@ -118,6 +118,7 @@ func TestCheckGemini3(t *testing.T) {
 		{"keys in another order, numbers in another form", body(join(ask, strings.Replace(callS, `{"n":1,"p":"x"}`, `{"p":"x","n":1.0}`, 1), resA)), ""},
 		{"id dropped", body(join(ask, strings.Replace(callS, `"id":"id1",`, "", 1), resA)), ""},
 		{"skipped", body(join(ask, strings.Replace(callS, "c2ln", SkipValidator, 1), resA)), ""},
+		{"skipped in base64", body(join(ask, strings.Replace(callS, "c2ln", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=", 1), resA)), ""},
 		{"skipped in other words", body(join(ask, strings.Replace(callS, "c2ln", SkipContext, 1), resA)), ""},
 		{"unsigned in an earlier turn", body(join(ask, unsigned, resA, say, ask)), ""},
 		{"unsigned in the current turn", body(join(ask, unsigned, resA)), MissingSig},
