@@ -112,21 +112,32 @@ func (c *checker) currentTurn() int {
 	return 0
 }
 
-// signatures checks signatures, and calls against what the model said.
-func (c *checker) signatures() *Violation {
-	current := c.currentTurn()
+// signed asks for a signature on the first call of each content of the current
+// turn, as Gemini 3 does. It comes before the counts: calls that an agent spread
+// over several contents are refused as unsigned, not as uneven.
+func (c *checker) signed() *Violation {
+	if !c.Gemini3 {
+		return nil
+	}
+	for i := c.currentTurn() + 1; i < len(c.turns); i++ {
+		calls := c.turns[i].of("functionCall")
+		if len(calls) == 0 {
+			continue
+		}
+		if p := c.turns[i].parts[calls[0]]; p.sig == "" {
+			return broken(MissingSig, missingMessage, text(message(p), "name"), i+1)
+		}
+	}
+	return nil
+}
+
+// issued holds calls and signatures against what the model said.
+func (c *checker) issued() *Violation {
+	if c.Issued == nil {
+		return nil
+	}
 	for i, t := range c.turns {
-		first := true
 		for _, p := range t.parts {
-			if p.kind == "functionCall" {
-				if c.Gemini3 && first && i > current && p.sig == "" {
-					return broken(MissingSig, missingMessage, text(message(p), "name"), i+1)
-				}
-				first = false
-			}
-			if c.Issued == nil {
-				continue
-			}
 			if v := c.Issued.check(p, c.declared, i+1); v != nil {
 				return v
 			}

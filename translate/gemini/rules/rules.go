@@ -35,10 +35,10 @@ const (
 	AllowedNames   Rule = "allowed-names"   // allowedFunctionNames outside ANY and VALIDATED, or not declared
 	ResponseObject Rule = "response-object" // a function response that is no object
 	Multimodal     Rule = "multimodal"      // parts in a function response before Gemini 3
+	MissingSig     Rule = "missing-sig"     // Gemini 3: an unsigned first call in the current turn
 	CallTurn       Rule = "call-turn"       // a function call where none may be
 	ResponseTurn   Rule = "response-turn"   // a function response that follows no call
 	Counts         Rule = "counts"          // calls without results, or the other way round
-	MissingSig     Rule = "missing-sig"     // Gemini 3: an unsigned first call in the current turn
 	CorruptedSig   Rule = "corrupted-sig"   // a signature that nobody issued, or on another part
 	Undeclared     Rule = "undeclared"      // a call of a function that is neither declared nor was ever called
 	Altered        Rule = "altered"         // a call that the model never made like that
@@ -111,7 +111,7 @@ func Check(body []byte, o Options) *Violation {
 		return v
 	}
 	c := &checker{Options: o, doc: doc, declared: map[string]bool{}}
-	for _, step := range []func() *Violation{c.members, c.tools, c.toolConfig, c.contents, c.history, c.signatures} {
+	for _, step := range []func() *Violation{c.members, c.tools, c.toolConfig, c.contents, c.signed, c.history, c.issued} {
 		if v := step(); v != nil {
 			return v
 		}

@@ -122,6 +122,7 @@ func TestCheckGemini3(t *testing.T) {
 		{"skipped in other words", body(join(ask, strings.Replace(callS, "c2ln", SkipContext, 1), resA)), ""},
 		{"unsigned in an earlier turn", body(join(ask, unsigned, resA, say, ask)), ""},
 		{"unsigned in the current turn", body(join(ask, unsigned, resA)), MissingSig},
+		{"parallel calls in two contents", body(join(ask, callS, strings.Replace(unsigned, "id1", "id2", 1), resAB)), MissingSig},
 		{"unsigned second step", body(join(ask, callS, resA, unsigned, resA)), MissingSig},
 		{"signature of nobody", body(join(ask, strings.Replace(callS, "c2ln", "b3RoZXI=", 1), resA)), CorruptedSig},
 		{"signature re-encoded", body(join(ask, strings.Replace(callS, "c2ln", "c2ln=", 1), resA)), CorruptedSig},

@@ -31,7 +31,7 @@ type Result struct {
 // Answer is what the model says to one request. Its members appear in the order
 // thoughts, text, calls.
 type Answer struct {
-	Thoughts []string // thought summaries, one part each
+	Thoughts []string // thought summaries, one part each; said to who asks for them (includeThoughts)
 	Text     string   // streamed in pieces of Options.Chunk bytes
 	Echo     bool     // appends the results that the model was shown, as JSON, to Text
 	Calls    []Call

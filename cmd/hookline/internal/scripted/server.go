@@ -158,6 +158,9 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, body []byte, r
 	if !req.Side {
 		v := view(req.Model, body)
 		a = s.options.Script(v)
+		if !wantsThoughts(body) {
+			a.Thoughts = nil
+		}
 		if a.Echo {
 			a.Text += echo(v.Results)
 		}

@@ -87,7 +87,7 @@ var two = Lines(Line{Prompt: "go", Steps: []Answer{
 	{Text: "Done: ", Echo: true},
 }})
 
-const prompt = `{"contents":[{"role":"user","parts":[{"text":"go"}]}],"tools":[{"functionDeclarations":[{"name":"read"},{"name":"stat"}]}]}`
+const prompt = `{"contents":[{"role":"user","parts":[{"text":"go"}]}],"tools":[{"functionDeclarations":[{"name":"read"},{"name":"stat"}]}],"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`
 
 func TestManner25(t *testing.T) {
 	s, url := serve(t, Options{Script: two, Chunk: 8})

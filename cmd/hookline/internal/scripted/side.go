@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 )
 
@@ -9,18 +10,8 @@ import (
 // model is best, who speaks next, does it loop): they ask for JSON of a schema,
 // and any value that fits will do. ok is false for calls of the conversation.
 func sideCall(body []byte) (answer string, ok bool) {
-	var req struct {
-		Config      *config `json:"generationConfig"`
-		ConfigSnake *config `json:"generation_config"`
-	}
-	if json.Unmarshal(body, &req) != nil {
-		return "", false
-	}
-	c := req.Config
-	if c == nil {
-		c = req.ConfigSnake
-	}
-	if c == nil || c.MIME != "application/json" && c.MIMESnake != "application/json" {
+	c := readConfig(body)
+	if c.MIME != "application/json" && c.MIMESnake != "application/json" {
 		return "", false
 	}
 	for _, s := range []any{c.JSONSchema, c.Schema, c.JSONSchemaSnake, c.SchemaSnake} {
@@ -31,13 +22,40 @@ func sideCall(body []byte) (answer string, ok bool) {
 	return "{}", true
 }
 
+// wantsThoughts reports whether a request asks for thought summaries.
+func wantsThoughts(body []byte) bool {
+	c := readConfig(body)
+	return c.Thinking.Include || c.Thinking.IncludeSnake || c.ThinkingSnake.Include || c.ThinkingSnake.IncludeSnake
+}
+
+func readConfig(body []byte) config {
+	var req struct {
+		Config      config `json:"generationConfig"`
+		ConfigSnake config `json:"generation_config"`
+	}
+	if json.Unmarshal(body, &req) != nil {
+		return config{}
+	}
+	if !reflect.ValueOf(req.ConfigSnake).IsZero() {
+		return req.ConfigSnake
+	}
+	return req.Config
+}
+
+type thinking struct {
+	Include      bool `json:"includeThoughts"`
+	IncludeSnake bool `json:"include_thoughts"`
+}
+
 type config struct {
-	MIME            string `json:"responseMimeType"`
-	MIMESnake       string `json:"response_mime_type"`
-	Schema          any    `json:"responseSchema"`
-	SchemaSnake     any    `json:"response_schema"`
-	JSONSchema      any    `json:"responseJsonSchema"`
-	JSONSchemaSnake any    `json:"response_json_schema"`
+	Thinking        thinking `json:"thinkingConfig"`
+	ThinkingSnake   thinking `json:"thinking_config"`
+	MIME            string   `json:"responseMimeType"`
+	MIMESnake       string   `json:"response_mime_type"`
+	Schema          any      `json:"responseSchema"`
+	SchemaSnake     any      `json:"response_schema"`
+	JSONSchema      any      `json:"responseJsonSchema"`
+	JSONSchemaSnake any      `json:"response_json_schema"`
 }
 
 // fill makes the smallest value that a schema accepts.

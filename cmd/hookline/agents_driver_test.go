@@ -1,0 +1,166 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// conversation is what an agent is asked to do; testdata/clients/lib.mjs has
+// the same form.
+type conversation struct {
+	BaseURL string      `json:"baseUrl"`
+	Key     string      `json:"key"`
+	Model   string      `json:"model"`
+	Prompts []string    `json:"prompts"`
+	Tools   []agentTool `json:"tools"`
+}
+
+type agentTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"` // a JSON schema
+	Result      string          `json:"result"`
+}
+
+// outcome is what the user of an agent saw, and which tools ran.
+type outcome struct {
+	Turns []agentTurn `json:"turns"`
+	Ran   []agentRun  `json:"ran"`
+}
+
+type agentTurn struct {
+	Text  string `json:"text"`
+	Error string `json:"error,omitempty"`
+}
+
+type agentRun struct {
+	Name string         `json:"name"`
+	Args map[string]any `json:"args"`
+}
+
+// failed is the first error that the user saw.
+func (o outcome) failed() string {
+	for _, t := range o.Turns {
+		if t.Error != "" {
+			return t.Error
+		}
+	}
+	return ""
+}
+
+// agent is an SDK in one of its manners.
+type agent struct {
+	sdk, manner string
+	// finalOnly: the user is shown the text of the last answer of a tool loop,
+	// not what the model said before its calls.
+	finalOnly bool
+	hold      func(ctx context.Context, cs []conversation) ([]outcome, error)
+}
+
+func (a agent) String() string { return a.sdk + " " + a.manner }
+
+const clientsDir = "../../testdata/clients"
+
+// agents are all that are driven through drivers; Gemini CLI has its own test.
+func agents(t *testing.T) []agent {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("agents take a minute: not in short mode")
+	}
+	if _, err := os.Stat(filepath.Join(clientsDir, "node_modules")); errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the agents are not installed: run `make clients`")
+	}
+	node := func(sdk, script, manner string) agent {
+		return agent{sdk: sdk, manner: manner, hold: func(ctx context.Context, cs []conversation) ([]outcome, error) {
+			return drive(exec.CommandContext(ctx, "node", filepath.Join(clientsDir, script), manner), cs)
+		}}
+	}
+	adk := func(manner string) agent {
+		return agent{sdk: "google.golang.org/adk", manner: manner, hold: func(ctx context.Context, cs []conversation) ([]outcome, error) {
+			bin, err := adkDriver()
+			if err != nil {
+				return nil, err
+			}
+			return drive(exec.CommandContext(ctx, bin, manner), cs)
+		}}
+	}
+	list := []agent{
+		node("@google/genai", "genai.mjs", "chat"),
+		node("@google/genai", "genai.mjs", "chat-stream"),
+		node("@google/genai", "genai.mjs", "afc"),
+		node("@google/genai", "genai.mjs", "afc-stream"),
+		node("@google/generative-ai", "generative-ai.mjs", "chat"),
+		node("@google/generative-ai", "generative-ai.mjs", "chat-stream"),
+		node("@ai-sdk/google", "ai-sdk.mjs", "generate"),
+		node("@ai-sdk/google", "ai-sdk.mjs", "stream"),
+		node("@langchain/google-genai", "langchain.mjs", "invoke"),
+		node("@langchain/google-genai", "langchain.mjs", "stream"),
+		node("@genkit-ai/google-genai", "genkit.mjs", "generate"),
+		node("@genkit-ai/google-genai", "genkit.mjs", "stream"),
+		{sdk: "google.golang.org/genai", manner: "chat", hold: goGenai(false)},
+		{sdk: "google.golang.org/genai", manner: "chat-stream", hold: goGenai(true)},
+		{sdk: "generative-ai-go", manner: "chat", hold: generativeAIGo(false)},
+		{sdk: "generative-ai-go", manner: "chat-stream", hold: generativeAIGo(true)},
+		adk("none"),
+		adk("sse"),
+	}
+	for i := range list {
+		list[i].finalOnly = list[i].manner == "afc"
+	}
+	return list
+}
+
+// adkDriver builds the driver for ADK, which is a module of its own.
+var adkDriver = sync.OnceValues(func() (string, error) {
+	dir, err := filepath.Abs(filepath.Join(clientsDir, "adk"))
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "adk.test") // ignored by git, and kept for the next run
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", bin, ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New("build the ADK driver: " + string(out))
+	}
+	return bin, nil
+})
+
+// drive hands conversations to a driver process, a line each.
+func drive(cmd *exec.Cmd, cs []conversation) ([]outcome, error) {
+	var in, stderr bytes.Buffer
+	enc := json.NewEncoder(&in)
+	for _, c := range cs {
+		if err := enc.Encode(c); err != nil {
+			return nil, err
+		}
+	}
+	cmd.Stdin, cmd.Stderr = &in, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, errors.New(strings.Join(cmd.Args, " ") + ": " + err.Error() + "\n" + stderr.String())
+	}
+	var outcomes []outcome
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var o outcome
+		if err := dec.Decode(&o); err != nil {
+			return nil, errors.New(strings.Join(cmd.Args, " ") + " printed no outcome: " + string(out))
+		}
+		outcomes = append(outcomes, o)
+	}
+	if len(outcomes) != len(cs) {
+		return nil, errors.New(strings.Join(cmd.Args, " ") + " gave up: " + stderr.String())
+	}
+	return outcomes, nil
+}
