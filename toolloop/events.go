@@ -2,6 +2,7 @@ package toolloop
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 
@@ -62,17 +63,17 @@ func (l *Loop) storeDown(ctx context.Context, c *Call, err error) error {
 		Message: "hookline's state store can't be reached, and state.failMode is closed: the model's side of this conversation is not known. Start the store, or set state.failMode to open."}
 }
 
-// transcriptPath is where the session's transcript stands.
-func (l *Loop) transcriptPath(*Call) string { return "" }
-
 // once gives the entry of key. Where there is none, fire makes it, once, however
-// many requests ask for it at the same time.
-func (l *Loop) once(ctx context.Context, key store.Key, fire func(context.Context) ([]byte, error)) ([]byte, error) {
-	vals, err := l.store.Get(ctx, []store.Key{key})
-	if err == nil && vals[0] != nil {
-		return vals[0], nil
+// many requests ask for it at the same time, at whatever replica. What fire puts
+// itself is seen by all who see its value.
+func (l *Loop) once(ctx context.Context, c *Call, key store.Key, fire func(context.Context) ([]byte, error)) ([]byte, error) {
+	v, err := l.flight.Do(ctx, key, fire)
+	if err != nil && errors.Is(err, store.ErrDown) {
+		if err = l.storeDown(ctx, c, err); err == nil && v == nil {
+			return fire(ctx)
+		}
 	}
-	return fire(ctx)
+	return v, err
 }
 
 // put writes entries, by the fail mode.

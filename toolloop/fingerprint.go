@@ -210,3 +210,8 @@ func (k keys) anyUser(prompt digest) store.Key {
 
 // sessionStart names the entry that says that a session has begun.
 func (k keys) sessionStart() store.Key { return store.Key(k.start("session", true).sum()) }
+
+// sessionPrompt names the beginning of a session with its first prompt.
+func (k keys) sessionPrompt(prompt digest) store.Key {
+	return store.Key(k.start("sessionprompt", true).bytes(prompt[:]).sum())
+}

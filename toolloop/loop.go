@@ -17,13 +17,21 @@ import (
 // Options configure a Loop. The zero value runs no hooks and changes nothing.
 type Options struct {
 	Hooks    hooks.Firer  // nil: none
-	Store    store.Store  // the ledger's entries; required when Hooks or Repair is set
+	Store    store.Store  // the ledger's entries; nil: in memory
 	FailMode FailMode     // what to do while the store is down; "" is FailOpen
 	Log      *slog.Logger // nil: discards
 	Repair   bool         // restore the model's calls and signed parts also when no tool hook is configured
 	DenyAs   DenyAs       // "" is DenyAsAnswer
 	Cwd      string       // working directory told to hooks, absolute
-	Now      func() time.Time
+
+	// Transcripts is the folder of the sessions' transcripts, absolute; "" keeps
+	// none, and hooks are told no path.
+	Transcripts string
+	// Idle is how long a session may be silent before SessionEnd fires; 0 is
+	// [DefaultIdle].
+	Idle time.Duration
+
+	Now func() time.Time // nil: time.Now
 }
 
 // DenyAs says in which form a denied turn reaches the agent.
@@ -77,6 +85,10 @@ type Loop struct {
 	store store.Store
 	log   *slog.Logger
 	hooks hooks.Firer
+
+	flight      *store.Flight
+	sessions    *sessions
+	transcripts *transcripts
 }
 
 // New makes a Loop.
@@ -88,6 +100,15 @@ func New(o Options) *Loop {
 	if l.o.Now == nil {
 		l.o.Now = time.Now
 	}
+	if l.store == nil {
+		l.store = store.NewMemory(store.MemoryOptions{})
+	}
+	l.flight = &store.Flight{Store: l.store, FailOpen: l.o.FailMode != FailClosed}
+	if l.o.Idle == 0 {
+		l.o.Idle = DefaultIdle
+	}
+	l.sessions = &sessions{loop: l, idle: l.o.Idle, active: map[string]*session{}}
+	l.transcripts = newTranscripts(o.Transcripts)
 	return l
 }
 
@@ -113,12 +134,19 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 			Message: fmt.Sprintf("hookline can't read the request body, and hooks are configured that must see it: %v. Send the JSON body that the API documents.", err)}
 	}
 	if c.Session == "" {
+		c.Session = c.Wire.Traits(req).Session
+		c.SessionExplicit = c.Session != ""
+	}
+	if c.Session == "" {
 		c.Session = derivedSession(c.Tenant, req.Turns)
 	}
 	a := &answer{loop: l, call: &c, out: out}
 	side := l.sideCall(&c, req)
 	if side.event == hooks.PreCompress {
 		l.preCompress(ctx, &c, side)
+	}
+	if !side.is {
+		l.sessions.touch(&c)
 	}
 	h, err := l.toModel(ctx, &c, req, !side.is)
 	if err != nil {

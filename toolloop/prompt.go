@@ -97,7 +97,7 @@ func (h *history) newPrompt(ctx context.Context) error {
 		return nil
 	}
 	key := h.keys.user(r.promptKey, r.ordinal)
-	v, err := l.once(ctx, key, func(ctx context.Context) ([]byte, error) {
+	v, err := l.once(ctx, h.call, key, func(ctx context.Context) ([]byte, error) {
 		rec := &userRecord{}
 		if l.has(hooks.SessionStart) {
 			block, err := h.sessionStart(ctx, r)
@@ -112,7 +112,7 @@ func (h *history) newPrompt(ctx context.Context) error {
 			l.beforeAgent(ctx, h.call, r.said, rec)
 		}
 		v := rec.encode()
-		return v, l.put(ctx, h.call, store.Entry{Key: key, Value: v}, store.Entry{Key: h.keys.anyUser(r.promptKey), Value: v})
+		return v, l.put(ctx, h.call, store.Entry{Key: h.keys.anyUser(r.promptKey), Value: v})
 	})
 	if err != nil {
 		return fmt.Errorf("BeforeAgent: %w", err)
@@ -161,13 +161,24 @@ func (l *Loop) beforeAgent(ctx context.Context, c *Call, prompt string, rec *use
 // its hooks add to the prompt; "" for none.
 func (h *history) sessionStart(ctx context.Context, r *run) (string, error) {
 	l := h.loop
-	key := h.keys.sessionStart()
+	source, key := "resume", h.keys.sessionStart()
+	if len(h.runs) == 1 {
+		// A history that begins anew in a session that is known was cleared.
+		vals, err := l.store.Get(ctx, []store.Key{key})
+		if err != nil {
+			return "", l.storeDown(ctx, h.call, err)
+		}
+		source = "startup"
+		if vals[0] != nil {
+			source = "clear"
+		}
+		key = h.keys.sessionPrompt(r.promptKey)
+	}
 	mine := false
-	v, err := l.once(ctx, key, func(ctx context.Context) ([]byte, error) {
+	v, err := l.once(ctx, h.call, key, func(ctx context.Context) ([]byte, error) {
 		mine = true
-		source := "startup"
-		if len(h.runs) > 1 {
-			source = "resume"
+		if source == "clear" {
+			l.sessionEnd(ctx, h.call, "clear")
 		}
 		in := l.input(h.call, hooks.SessionStart, source, 0, []hooks.Field{{Key: "source", Value: quote(source)}})
 		d := l.hooks.Fire(ctx, in)
@@ -177,7 +188,7 @@ func (h *history) sessionStart(ctx context.Context, r *run) (string, error) {
 			rec.Blocks = []string{contextBlock(d.Context)}
 		}
 		v := rec.encode()
-		return v, l.put(ctx, h.call, store.Entry{Key: key, Value: v})
+		return v, l.put(ctx, h.call, store.Entry{Key: h.keys.sessionStart(), Value: v})
 	})
 	if err != nil {
 		return "", fmt.Errorf("SessionStart: %w", err)

@@ -254,6 +254,9 @@ func (r *round) settle(ctx context.Context) (*mRound, error) {
 	changes := map[int]*change{}
 	for index, parts := range r.parts {
 		parts = r.call.Wire.Assemble(parts)
+		if index == 0 {
+			r.transcribe(ctx, parts)
+		}
 		calls, at := callsOf(parts)
 		vs := r.loop.beforeTools(ctx, r.call, calls, index)
 		if ctx.Err() != nil {
@@ -275,6 +278,9 @@ func (r *round) settle(ctx context.Context) (*mRound, error) {
 			}
 		}
 		recs[index] = r.settled(ch)
+		if r.history.conversation && index == 0 {
+			r.loop.sessions.waits(r.call, len(recs[index].Shown) > 0)
+		}
 	}
 	return nil, r.last(ctx, changes, recs)
 }

@@ -43,6 +43,10 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 	if len(h.runs) == 0 {
 		return h, nil
 	}
+	if len(h.runs) == 1 && l.sessions.waiting(c) {
+		h.conversation = false // a subagent's: its parent waits for it
+	}
+	h.transcribe(ctx)
 	look := lookup{store: l.store, keys: h.keys, runs: h.runs}
 	if err := look.find(ctx, h.results); err != nil {
 		if err = l.storeDown(ctx, c, err); err != nil {

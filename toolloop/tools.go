@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/hookline-proxy/hookline/hooks"
 	"github.com/hookline-proxy/hookline/toolloop/store"
@@ -54,11 +57,10 @@ func (h *history) once(ctx context.Context, res *item, origin string) (*resultRe
 	fire := func(ctx context.Context) ([]byte, error) {
 		v := h.afterTool(ctx, res, origin).encode()
 		return v, h.loop.put(ctx, h.call,
-			store.Entry{Key: key, Value: v},
 			store.Entry{Key: h.keys.oldResult(res.call.shown, res.body), Value: v},
 			store.Entry{Key: h.keys.maskedResult(res.call.shown), Value: v})
 	}
-	v, err := h.loop.once(ctx, key, fire)
+	v, err := h.loop.once(ctx, h.call, key, fire)
 	if err != nil {
 		return nil, fmt.Errorf("AfterTool of %s: %w", res.toolName(), err)
 	}
@@ -173,6 +175,7 @@ func (l *Loop) beforeTool(ctx context.Context, c *Call, call translate.Part, ori
 	case d.Deny:
 		return verdict{kind: verdictDeny, reason: d.Reason}
 	case d.Ask:
+		l.notify(ctx, c, call)
 		reason := d.Reason
 		if reason == "" {
 			reason = "approval is needed, and nobody is there to give it"
@@ -197,4 +200,24 @@ func (l *Loop) beforeTools(ctx context.Context, c *Call, calls []translate.Part,
 	}
 	wg.Wait()
 	return vs
+}
+
+// notify fires Notification for a call that waits for approval.
+func (l *Loop) notify(ctx context.Context, c *Call, call translate.Part) {
+	if !l.has(hooks.Notification) {
+		return
+	}
+	kind, need, rest := "info", "information", `,"prompt":`+string(quote(call.Name))
+	if command := gjson.GetBytes(call.Body, "command"); command.Type == gjson.String {
+		root, _, _ := strings.Cut(strings.TrimSpace(command.Str), " ")
+		kind, need, rest = "exec", "execution", `,"command":`+command.Raw+`,"rootCommand":`+string(quote(root))
+	} else if file := gjson.GetBytes(call.Body, "file_path"); file.Type == gjson.String {
+		kind, need, rest = "edit", "editing", `,"fileName":`+string(quote(path.Base(file.Str)))+`,"filePath":`+file.Raw
+	}
+	in := l.input(c, hooks.Notification, "", 0, []hooks.Field{
+		{Key: "notification_type", Value: quote("ToolPermission")},
+		{Key: "message", Value: quote("Tool " + call.Name + " requires " + need)},
+		{Key: "details", Value: json.RawMessage(`{"type":"` + kind + `","title":` + string(quote(call.Name)) + rest + `}`)},
+	})
+	l.report(ctx, c, in.Event, l.hooks.Fire(ctx, in))
 }

@@ -91,4 +91,6 @@ type Traits struct {
 	Tools  bool   // functions are declared
 	JSON   bool   // a JSON answer is asked for
 	System string // text of the system instruction
+	// Session is the session id that the body names; "" for none.
+	Session string
 }

@@ -141,5 +141,8 @@ func (w Wire) Traits(r *translate.Request) translate.Traits {
 	if sys, ok := d.systemTurn(r); ok {
 		t.System = partsText(sys.Parts)
 	}
+	if w.Envelope {
+		t.Session = textOf(get(d.object.of(r.Raw), "session_id"))
+	}
 	return t
 }
