@@ -1,0 +1,416 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// exchange is one request and its answer. It lives until the answer's last byte
+// is written, which is after the front's handler has returned.
+type exchange struct {
+	s        *Server
+	fc       *fasthttp.RequestCtx // valid as long as the exchange is
+	id       string
+	start    time.Time
+	to       target
+	session  string
+	prefixed bool // the session came as a path prefix
+
+	ctx    context.Context //nolint:containedctx // an in-flight call holds its context
+	cancel context.CancelCauseFunc
+	watch  *watch
+	up     *upload // the request body if it streams up, else nil
+
+	sent   int64 // bytes of the answer's body
+	closed bool
+}
+
+// handle is the front's handler for every request.
+func (s *Server) handle(fc *fasthttp.RequestCtx) {
+	x := &exchange{s: s, fc: fc, id: s.ids.next(), start: time.Now()}
+	x.ctx, x.cancel = context.WithCancelCause(s.base)
+	x.watch = newWatch(fc.Conn(), func() { x.cancel(ErrClientGone) })
+	defer func() {
+		if p := recover(); p != nil {
+			// One request's bug must not end all others.
+			s.log.Error("panic", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+			x.fail(asError(fmt.Errorf("panic: %v", p)))
+			fc.SetConnectionClose()
+		}
+	}()
+	uri := originForm(string(fc.Request.Header.RequestURI()))
+	if strings.HasPrefix(uri, "/-/") {
+		s.own(x, uri)
+		x.end(nil)
+		return
+	}
+	x.session, x.to.uri = cutSession(uri)
+	if x.session != "" {
+		x.prefixed = true
+	} else if h := string(fc.Request.Header.Peek(headerSession)); validSession(h) {
+		x.session = h
+	}
+	x.to.base = s.bases.upstream(x.to.path())
+
+	if fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0 {
+		x.tunnel()
+		return
+	}
+	if r := s.opt.Runner; r != nil && r.Active() && fc.IsPost() {
+		if call, ok := parseCall(x.to.uri); ok {
+			x.hooked(call)
+			return
+		}
+	}
+	x.forward()
+}
+
+// own answers hookline's own paths.
+func (s *Server) own(x *exchange, uri string) {
+	fc := x.fc
+	path, _, _ := strings.Cut(uri, "?")
+	x.to.uri = path
+	begin(&fc.Response.Header, x.id, http.StatusOK, "")
+	fc.SetContentType("text/plain; charset=utf-8")
+	switch path {
+	case "/-/healthz":
+		fc.SetBodyString("ok\n")
+	case "/-/readyz":
+		if s.opt.Ready != nil {
+			if err := s.opt.Ready(); err != nil {
+				fc.SetStatusCode(http.StatusServiceUnavailable)
+				fc.SetBodyString("not ready: " + err.Error() + "\n")
+				return
+			}
+		}
+		fc.SetBodyString("ok\n")
+	default:
+		fail(fc, x.id, &Error{Code: 404, Status: statusNames[404], Reason: "NO_SUCH_PATH", Message: "hookline has no page " + path + "; paths under /-/ are its own, as /-/healthz and /-/readyz"})
+	}
+}
+
+// smallBody is up to which size a body is read before it goes up: below it the
+// upstream call can be repeated on a fresh connection when the pooled one turns
+// out to be dead, and the transport never reads from the client's connection.
+const smallBody = 64 << 10
+
+// forward passes the request through.
+func (x *exchange) forward() {
+	req := x.request(string(x.fc.Method()), nil)
+	if e := x.attachBody(req); e != nil {
+		x.fail(e)
+		return
+	}
+	if x.up == nil {
+		x.watch.start()
+	}
+	resp, err := x.s.up.RoundTrip(req)
+	if err != nil {
+		x.fail(x.upstreamError(err))
+		return
+	}
+	x.answer(resp)
+}
+
+// request makes an upstream request without a body. header nil means the
+// client's.
+func (x *exchange) request(method string, header http.Header) *http.Request {
+	if header == nil {
+		header = upHeader(&x.fc.Request.Header)
+	}
+	req := &http.Request{
+		Method: method, URL: x.to.url(), Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: http.NoBody,
+	}
+	return req.WithContext(x.ctx)
+}
+
+// attachBody gives req the client's body.
+func (x *exchange) attachBody(req *http.Request) *Error {
+	n := x.fc.Request.Header.ContentLength()
+	body := x.fc.RequestBodyStream()
+	switch {
+	case n == 0 || body == nil:
+	case n > 0 && n <= smallBody:
+		b := make([]byte, n)
+		if _, err := io.ReadFull(body, b); err != nil {
+			return clientError(err)
+		}
+		req.ContentLength = int64(n)
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+		req.Body, _ = req.GetBody()
+	default:
+		x.up = &upload{r: body, conn: x.fc.Conn(), onEnd: x.watch.start}
+		req.ContentLength = int64(max(n, -1))
+		req.Body = x.up
+	}
+	return nil
+}
+
+func clientError(err error) *Error {
+	return &Error{Code: 400, Status: statusNames[400], Reason: "BODY_CUT", Message: "the request's body ended before its announced length", Cause: err}
+}
+
+// upstreamError says why there is no answer.
+func (x *exchange) upstreamError(err error) *Error {
+	switch cause := context.Cause(x.ctx); {
+	case errors.Is(cause, ErrClientGone):
+		return &Error{Code: 499, Status: statusNames[499], Reason: "CLIENT_GONE", Message: ErrClientGone.Error(), Cause: err}
+	case errors.Is(cause, ErrShutdown):
+		return &Error{Code: 503, Status: statusNames[503], Reason: "SHUTDOWN", Message: ErrShutdown.Error(), Cause: err}
+	}
+	if x.up != nil {
+		if e := x.up.failure(); e != nil {
+			return clientError(e)
+		}
+	}
+	where := x.to.base.Scheme + "://" + x.to.base.Host
+	e := &Error{Code: 502, Status: statusNames[502], Reason: "UPSTREAM_UNREACHABLE", Upstream: true, Cause: err}
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() {
+		e.Code, e.Status, e.Reason = 504, statusNames[504], "UPSTREAM_TIMEOUT"
+	}
+	e.Message = fmt.Sprintf("hookline got no answer from the upstream %s (%s). Check that it is up and reachable from here, and that upstream.%s.baseUrl in the config (or --upstream) names it",
+		where, shortCause(err), x.s.bases.name(x.to.base))
+	return e
+}
+
+// shortCause is the innermost reason of a transport error: what is round it
+// repeats the URL, and that may hold a key.
+func shortCause(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "the name " + dns.Name + " cannot be resolved"
+	}
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err.Error()
+		}
+		err = next
+	}
+}
+
+// answer passes an upstream answer on, as it comes.
+func (x *exchange) answer(resp *http.Response) {
+	fc := x.fc
+	x.downHeader(resp.StatusCode, resp.Header, true)
+	body := &answerBody{x: x, r: resp.Body}
+	switch {
+	case fc.IsHead() || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
+		if resp.ContentLength >= 0 && resp.StatusCode != http.StatusNoContent {
+			fc.Response.Header.SetContentLength(int(resp.ContentLength))
+		}
+		fc.Response.SkipBody = true
+		x.end(resp.Body.Close())
+		return
+	case resp.ContentLength == 0:
+		x.end(resp.Body.Close())
+		fc.Response.Header.SetContentLength(0)
+		return
+	case resp.ContentLength > 0:
+		body.direct = true
+		fc.Response.SetBodyStream(body, int(resp.ContentLength))
+	default:
+		fc.Response.SetBodyStream(body, -1)
+	}
+	// The header does not wait for the body: models think between the two.
+	fc.Response.ImmediateHeaderFlush = true
+}
+
+// answerBody streams an upstream body down. fasthttp calls WriteTo on the
+// connection's goroutine, or Close if there is nothing to write to.
+type answerBody struct {
+	x *exchange
+	r io.ReadCloser
+	// direct writes to the connection itself: the header has been flushed,
+	// and fasthttp would gather the bytes of a body with a length.
+	direct bool
+}
+
+var (
+	_ fasthttp.BodyWriterTo = (*answerBody)(nil)
+
+	smallBuffers = sync.Pool{New: func() any { return new([4 << 10]byte) }}
+	largeBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+)
+
+func (b *answerBody) SupportsBodyWriteTo() bool { return true }
+
+func (b *answerBody) Read(p []byte) (int, error) { return b.r.Read(p) }
+
+func (b *answerBody) WriteTo(w io.Writer) (int64, error) {
+	if b.direct {
+		w = b.x.fc.Conn()
+	}
+	cw := &countingWriter{w: w, failed: func() { b.x.cancel(ErrClientGone) }}
+	err := pump(cw, b.r)
+	_ = b.r.Close()
+	b.r = nil
+	b.x.sent = cw.n
+	b.x.end(err)
+	return cw.n, err
+}
+
+// pump makes one write of what one read gave, so that no event waits for the
+// next. A stream that idles holds a small buffer only.
+func pump(w io.Writer, r io.Reader) error {
+	small := smallBuffers.Get().(*[4 << 10]byte)
+	defer smallBuffers.Put(small)
+	buf := small[:]
+	for {
+		n, rerr := r.Read(buf)
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if n == len(small) && len(buf) == len(small) {
+				large := largeBuffers.Get().(*[64 << 10]byte)
+				defer largeBuffers.Put(large)
+				buf = large[:]
+			}
+		}
+		if errors.Is(rerr, io.EOF) {
+			return nil
+		}
+		if rerr != nil {
+			return rerr
+		}
+	}
+}
+
+func (b *answerBody) Close() error {
+	if b.r != nil {
+		b.x.cancel(ErrClientGone)
+		_ = b.r.Close()
+		b.r = nil
+		b.x.end(ErrClientGone)
+	}
+	return nil
+}
+
+// fail answers with an error of ours.
+func (x *exchange) fail(e *Error) {
+	if x.up != nil && !x.up.stop() {
+		x.refuse(e)
+		return
+	}
+	fail(x.fc, x.id, e)
+	if e.Code == 499 {
+		x.fc.SetConnectionClose()
+	}
+	x.end(e)
+}
+
+// end frees what the exchange holds and writes the access log. The request's
+// body is no longer read by anyone when it returns.
+func (x *exchange) end(err error) {
+	if x.closed {
+		return
+	}
+	x.closed = true
+	x.cancel(errDone)
+	x.watch.stop()
+	if x.up != nil && !x.up.stop() {
+		x.fc.SetConnectionClose()
+	}
+	x.log(err)
+}
+
+// log writes one line per request. It holds no query: keys travel there.
+func (x *exchange) log(err error) {
+	level := slog.LevelDebug
+	gone := errors.Is(context.Cause(x.ctx), ErrClientGone)
+	if err != nil && !gone {
+		level = slog.LevelInfo
+	}
+	if !x.s.log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request", x.id),
+		slog.String("method", string(x.fc.Method())),
+		slog.String("path", x.to.path()),
+		slog.Int("status", x.fc.Response.StatusCode()),
+		slog.Int64("bytes", x.sent),
+		slog.Duration("took", time.Since(x.start)),
+	}
+	if gone {
+		attrs = append(attrs, slog.String("ended", ErrClientGone.Error()))
+	}
+	if err != nil && !gone {
+		attrs = append(attrs, slog.String("error", scrub(err.Error())))
+	}
+	x.s.log.LogAttrs(context.Background(), level, "request", attrs...)
+}
+
+// upload is a request body on its way up. The transport reads it from a
+// goroutine of its own, perhaps still when the answer has been given.
+type upload struct {
+	r     io.Reader
+	conn  net.Conn
+	onEnd func() // called once, when the body has been read whole
+
+	mu    sync.Mutex // held during a read
+	done  bool       // EOF was seen
+	err   error      // what the client's side failed with
+	ended atomic.Bool
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended.Load() {
+		return 0, errDone
+	}
+	if u.done {
+		return 0, io.EOF
+	}
+	n, err := u.r.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		u.done = true
+		u.onEnd()
+	case err != nil:
+		u.err = err
+	}
+	return n, err
+}
+
+func (u *upload) Close() error { return nil }
+
+func (u *upload) failure() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.err
+}
+
+// stop makes sure that nobody reads from the client any more, and reports
+// whether the body had been read whole.
+func (u *upload) stop() bool {
+	u.ended.Store(true)
+	if u.mu.TryLock() {
+		defer u.mu.Unlock()
+		return u.done
+	}
+	// A read waits for the client: make it give up. The connection cannot be
+	// used again.
+	_ = u.conn.SetReadDeadline(time.Unix(1, 0))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.done
+}

@@ -1,0 +1,114 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/hookline-proxy/hookline/stream"
+	"github.com/hookline-proxy/hookline/toolloop"
+)
+
+// hooked hands a model call to the runner.
+func (x *exchange) hooked(call modelCall) {
+	body, e := x.readBody()
+	if e != nil {
+		x.refuse(e)
+		return
+	}
+	x.watch.start()
+	header := upHeader(&x.fc.Request.Header)
+	// The events must be readable here. Asking for none saves the time that
+	// decoding takes; an answer that is encoded all the same is decoded.
+	header.Set("Accept-Encoding", "identity")
+	header.Del("Content-Encoding")
+	up := &modelUpstream{x: x, call: call, header: header}
+	tc := toolloop.Call{
+		ID: x.id, Tenant: tenant(&x.fc.Request.Header, x.to.query()),
+		Session: x.session, SessionExplicit: x.session != "",
+		Agent: agent(&x.fc.Request.Header),
+		Wire:  x.s.opt.Wire(WireCall{Path: x.to.path(), Query: x.to.query(), Header: header}), Body: body,
+		Model: call.model, Stream: call.stream, Upstream: up,
+	}
+	format := stream.Unary
+	if call.stream {
+		format = stream.Array
+		if call.sse {
+			format = stream.SSE
+		}
+	}
+	out := newSink(x, format)
+	// Ends with the call: it ends when its context does, and x.end and the
+	// sink's body wait for it.
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				x.s.log.Error("panic", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+				out.finish(fmt.Errorf("panic: %v", p))
+			}
+		}()
+		out.finish(x.s.opt.Runner.Run(x.ctx, tc, out))
+	}()
+	out.respond()
+}
+
+// readBody reads a hooked call's body whole and undoes its encoding.
+func (x *exchange) readBody() ([]byte, *Error) {
+	h := &x.fc.Request.Header
+	limit := x.s.opt.MaxBody
+	n := h.ContentLength()
+	if n > limit {
+		return nil, x.tooLarge(fmt.Sprintf("of %d bytes", n))
+	}
+	src := x.fc.RequestBodyStream()
+	if src == nil {
+		return nil, nil
+	}
+	var buf bytes.Buffer
+	if n > 0 {
+		buf.Grow(min(n, 1<<20) + bytes.MinRead) // no more on a client's word alone
+	}
+	if _, err := io.Copy(&buf, io.LimitReader(src, int64(limit)+1)); err != nil {
+		return nil, clientError(err)
+	}
+	if buf.Len() > limit {
+		return nil, x.tooLarge("")
+	}
+	encoding := string(h.Peek("Content-Encoding"))
+	r, err := decode(&buf, encoding)
+	if err != nil {
+		return nil, &Error{
+			Code: 415, Status: statusNames[415], Reason: "UNKNOWN_ENCODING", Cause: err,
+			Message: fmt.Sprintf("hookline cannot decode a body with content-encoding %q; send gzip, deflate or none", encoding),
+		}
+	}
+	if r == io.Reader(&buf) {
+		return buf.Bytes(), nil
+	}
+	var plain bytes.Buffer
+	if _, err := io.Copy(&plain, io.LimitReader(r, int64(limit)+1)); err != nil {
+		return nil, &Error{
+			Code: 400, Status: statusNames[400], Reason: "BAD_ENCODING", Cause: err,
+			Message: fmt.Sprintf("the body is not what its content-encoding %q says", encoding),
+		}
+	}
+	if plain.Len() > limit {
+		return nil, x.tooLarge("when decompressed")
+	}
+	return plain.Bytes(), nil
+}
+
+func (x *exchange) tooLarge(what string) *Error {
+	msg := "the body"
+	if what != "" {
+		msg += " " + what
+	}
+	return &Error{
+		Code: 413, Status: statusNames[413], Reason: "BODY_TOO_LARGE",
+		Message: fmt.Sprintf("%s is over hookline's limit of %d bytes for calls with hooks; limits.maxBody in the config raises it", msg, x.s.opt.MaxBody),
+	}
+}
+
+var errNoAnswer = errors.New("the call ended without an answer")

@@ -1,0 +1,241 @@
+// Package proxy is hookline's HTTP side: a fasthttp server in front, the API
+// behind. A request is either a model call that somebody hooks - its body is
+// read whole and handed to a [Runner] - or it passes through, streamed both
+// ways. Which of the two is decided once, in [Server.handle].
+//
+// Invariants: what passes through arrives byte for byte, path and query as they
+// were written, end-to-end headers all kept; an answer that breaks upstream
+// breaks downstream; a client that hangs up ends the upstream call; credentials
+// appear in no log, no error and no file.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/hookline-proxy/hookline/stream"
+	"github.com/hookline-proxy/hookline/toolloop"
+)
+
+// DefaultMaxBody is the size limit of a hooked call's body in bytes.
+const DefaultMaxBody = 100 << 20
+
+// Runner runs model calls through hooks; [toolloop.Loop] is the real one.
+type Runner interface {
+	// Active reports whether any hook is there at all. While it reports
+	// false, model calls pass through like everything else.
+	Active() bool
+	// Run serves one call. An error before out was started becomes an error
+	// answer; afterwards it cuts the stream.
+	Run(ctx context.Context, c toolloop.Call, out toolloop.Sink) error
+}
+
+// Upstreams are base URLs, a path prefix included; "" means Google's own.
+type Upstreams struct {
+	Gemini     string // default https://generativelanguage.googleapis.com
+	Vertex     string // default: the endpoint of the location that the path names
+	CodeAssist string // default https://cloudcode-pa.googleapis.com
+}
+
+// Options configure a Server. The zero value passes everything through to Google.
+type Options struct {
+	Upstream Upstreams
+	Runner   Runner // nil: no hooks
+	// Wire makes the wire family's view of a model call; must be set if
+	// Runner is.
+	Wire func(WireCall) toolloop.Wire
+	// MaxBody limits the body of a hooked call, in bytes, compressed and
+	// not; 0 means [DefaultMaxBody]. Bodies that pass through have no limit.
+	MaxBody int
+	Limits  stream.Limits // of upstream streams that are hooked
+	Log     *slog.Logger  // nil: discards
+	// Transport makes upstream calls; nil means one with the timeouts and
+	// pools that suit the API. It must not decompress.
+	Transport http.RoundTripper
+	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
+	// A nil func is always ready.
+	Ready func() error
+}
+
+// WireCall is what the wire family needs to know of a model call.
+type WireCall struct {
+	Path   string // raw path
+	Query  string // raw query
+	Header http.Header
+}
+
+// Server is hookline's front. Make one with [New].
+type Server struct {
+	opt     Options
+	log     *slog.Logger
+	bases   bases
+	front   *fasthttp.Server
+	up      http.RoundTripper
+	upgrade http.RoundTripper // HTTP/1.1 only: HTTP/2 has no Upgrade
+	ids     requestIDs
+
+	// base is the parent of all requests' contexts; cancel ends them when a
+	// shutdown's patience does.
+	base   context.Context //nolint:containedctx // the server's life, not a call's
+	cancel context.CancelCauseFunc
+
+	tunnels sync.WaitGroup // hijacked connections, which the front has let go of
+}
+
+// Causes of a request context's end, as context.Cause gives them.
+var (
+	ErrClientGone = errors.New("the client hung up")
+	ErrShutdown   = errors.New("hookline is shutting down")
+	errDone       = errors.New("the request is done")
+)
+
+// New makes a Server. The error names the upstream URL that cannot be used.
+func New(o Options) (*Server, error) {
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opt: o, log: o.Log, ids: newRequestIDs()}
+	var err error
+	if s.bases, err = parseBases(o.Upstream); err != nil {
+		return nil, err
+	}
+	s.up = o.Transport
+	s.upgrade = o.Transport
+	if s.up == nil {
+		s.up = newTransport(true)
+		s.upgrade = newTransport(false)
+	}
+	s.base, s.cancel = context.WithCancelCause(context.Background())
+	s.front = &fasthttp.Server{
+		Handler:           s.handle,
+		ErrorHandler:      s.badRequest,
+		StreamRequestBody: true,
+		// It limits the header too: long tokens and cookies have to fit.
+		ReadBufferSize:               16 << 10,
+		WriteBufferSize:              4 << 10,
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		NoDefaultDate:                true, // begin sets it
+		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true,
+		IdleTimeout:                  5 * time.Minute, // longer than the clients' pools keep theirs
+		Logger:                       frontLog{s.log},
+	}
+	return s, nil
+}
+
+// newTransport makes the upstream leg. There is no overall timeout: models
+// think for minutes.
+func newTransport(http2 bool) *http.Transport {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		DisableCompression:    true, // bytes pass as they are
+		ForceAttemptHTTP2:     http2,
+		ReadBufferSize:        16 << 10,
+	}
+	if !http2 {
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(true)
+	}
+	return t
+}
+
+// Serve accepts connections until Shutdown, and then returns nil.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.front.Serve(ln); err != nil {
+		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting, and waits for requests under way until ctx ends.
+// Then it cancels what is left; streams that were cut look cut to their clients.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.front.ShutdownWithContext(ctx)
+	s.cancel(ErrShutdown)
+	s.tunnels.Wait()
+	for _, t := range []http.RoundTripper{s.up, s.upgrade} {
+		if c, ok := t.(interface{ CloseIdleConnections() }); ok {
+			c.CloseIdleConnections()
+		}
+	}
+	return err
+}
+
+// frontLog passes the front's complaints on.
+type frontLog struct{ log *slog.Logger }
+
+func (l frontLog) Printf(format string, args ...any) {
+	l.log.Debug("connection", "problem", fmt.Sprintf(format, args...))
+}
+
+// bases are the parsed upstream URLs.
+type bases struct{ gemini, vertex, codeAssist *url.URL }
+
+func parseBases(u Upstreams) (b bases, err error) {
+	for _, e := range []struct {
+		to              **url.URL
+		name, raw, deft string
+	}{
+		{&b.gemini, "gemini", u.Gemini, "https://generativelanguage.googleapis.com"},
+		{&b.vertex, "vertex", u.Vertex, ""},
+		{&b.codeAssist, "codeAssist", u.CodeAssist, "https://cloudcode-pa.googleapis.com"},
+	} {
+		raw := e.raw
+		if raw == "" {
+			raw = e.deft
+		}
+		if raw == "" {
+			continue
+		}
+		p, err := url.Parse(raw)
+		if err != nil || p.Host == "" || p.Scheme != "http" && p.Scheme != "https" {
+			return b, fmt.Errorf("upstream %s: %q is no http or https URL", e.name, redactURL(raw))
+		}
+		if p.RawQuery != "" || p.User != nil || p.Fragment != "" {
+			return b, fmt.Errorf("upstream %s: %q must have no query, user or fragment", e.name, redactURL(raw))
+		}
+		*e.to = &url.URL{Scheme: p.Scheme, Host: p.Host, Path: strings.TrimRight(p.EscapedPath(), "/")}
+	}
+	return b, nil
+}
+
+// name is the config's word for a base.
+func (b *bases) name(u *url.URL) string {
+	switch u {
+	case b.gemini:
+		return "gemini"
+	case b.codeAssist:
+		return "codeAssist"
+	}
+	return "vertex"
+}
+
+// redactURL cuts off where a URL may hold secrets.
+func redactURL(raw string) string {
+	raw, _, _ = strings.Cut(raw, "?")
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		raw = raw[i+1:]
+	}
+	return raw
+}

@@ -1,0 +1,208 @@
+package proxy
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// target is where a request goes.
+type target struct {
+	base *url.URL // scheme, host, and a path prefix without trailing slash
+	uri  string   // raw path and query behind the prefix, as the client wrote them
+}
+
+func (t target) path() string {
+	p, _, _ := strings.Cut(t.uri, "?")
+	return p
+}
+
+func (t target) query() string {
+	_, q, _ := strings.Cut(t.uri, "?")
+	return q
+}
+
+// originForm drops scheme and host of a request target in absolute form.
+func originForm(uri string) string {
+	if strings.HasPrefix(uri, "/") {
+		return uri
+	}
+	if i := strings.Index(uri, "://"); i >= 0 {
+		rest := uri[i+3:]
+		if j := strings.IndexAny(rest, "/?"); j < 0 {
+			return "/"
+		} else if rest[j] == '?' {
+			return "/" + rest[j:]
+		} else {
+			return rest[j:]
+		}
+	}
+	return uri
+}
+
+// cutSession takes a session prefix /s/ID off a raw request target.
+func cutSession(uri string) (session, rest string) {
+	after, ok := strings.CutPrefix(uri, "/s/")
+	if !ok {
+		return "", uri
+	}
+	end := strings.IndexAny(after, "/?")
+	if end < 0 {
+		end = len(after)
+	}
+	id, err := url.PathUnescape(after[:end])
+	if err != nil || !validSession(id) {
+		return "", uri
+	}
+	rest = after[end:]
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return id, rest
+}
+
+// validSession keeps session ids printable and short: they name files and
+// environment variables of hooks.
+func validSession(id string) bool {
+	if id == "" || len(id) > 200 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`/\"'$;&|<>`+"`", c) >= 0 {
+			return false
+		}
+	}
+	return id != "." && id != ".."
+}
+
+// upstream chooses the base URL for a path.
+func (b *bases) upstream(path string) *url.URL {
+	switch {
+	case strings.Contains(path, "/v1internal:") || strings.HasSuffix(path, "/v1internal"):
+		return b.codeAssist
+	case strings.Contains(path, "/projects/"), strings.Contains(path, "/publishers/"),
+		strings.HasPrefix(path, "/ws/google.cloud.aiplatform"):
+		if b.vertex != nil {
+			return b.vertex
+		}
+		return &url.URL{Scheme: "https", Host: vertexHost(path)}
+	default:
+		return b.gemini
+	}
+}
+
+// vertexHost is Google's host for the location that a path names.
+// https://cloud.google.com/vertex-ai/docs/reference/rest (read 2026-11-30)
+func vertexHost(path string) string {
+	const global = "aiplatform.googleapis.com"
+	_, after, ok := strings.Cut(path, "/locations/")
+	if !ok {
+		return global
+	}
+	loc, _, _ := strings.Cut(after, "/")
+	switch {
+	case loc == "global", !location.MatchString(loc):
+		return global
+	case loc == "us", loc == "eu":
+		return "aiplatform." + loc + ".rep.googleapis.com"
+	}
+	return loc + "-" + global
+}
+
+// location keeps a hostile path from naming a host of its own.
+var location = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// url builds the upstream URL so that the request line carries the client's
+// bytes: net/url would clean and re-encode them.
+func (t target) url() *url.URL {
+	path := t.base.Path + t.path()
+	u := &url.URL{Scheme: t.base.Scheme, Host: t.base.Host, RawQuery: t.query()}
+	u.ForceQuery = strings.HasSuffix(t.uri, "?") && u.RawQuery == ""
+	if strings.HasPrefix(path, "//") {
+		// An opaque part that starts like this would be taken for a host.
+		u.RawPath = path
+		if p, err := url.PathUnescape(path); err == nil {
+			u.Path = p
+		} else {
+			u.Path = path
+		}
+	} else {
+		u.Opaque = path
+	}
+	return u
+}
+
+// modelCall is what a request target says about a call that can be hooked.
+type modelCall struct {
+	model  string // bare name; "" when the body holds it
+	stream bool
+	sse    bool // stream as server-sent events, else as a JSON array
+}
+
+// parseCall reads a raw request target. ok is false for everything that is no
+// model call.
+func parseCall(uri string) (c modelCall, ok bool) {
+	rawPath, query, _ := strings.Cut(uri, "?")
+	path, err := url.PathUnescape(rawPath)
+	if err != nil {
+		return c, false
+	}
+	i := strings.LastIndexByte(path, ':')
+	if i < 0 {
+		return c, false
+	}
+	switch path[i+1:] {
+	case "generateContent":
+	case "streamGenerateContent":
+		c.stream = true
+		c.sse = altSSE(query)
+	default:
+		return c, false
+	}
+	resource := path[:i]
+	if strings.HasSuffix(resource, "/v1internal") {
+		return c, true
+	}
+	for _, kind := range []string{"/models/", "/tunedModels/", "/dynamic/", "/endpoints/"} {
+		if j := strings.LastIndex(resource, kind); j >= 0 {
+			c.model = resource[j+len(kind):]
+			return c, c.model != ""
+		}
+	}
+	return c, false
+}
+
+// altSSE looks for alt=sse in a raw query, under each of the names that the
+// parameter has.
+func altSSE(query string) bool {
+	for p := range strings.SplitSeq(query, "&") {
+		k, v, _ := strings.Cut(p, "=")
+		switch strings.ToLower(k) {
+		case "alt", "$alt", "%24alt":
+			v, _, _ = strings.Cut(v, ";")
+			v, _, _ = strings.Cut(v, "%3B")
+			if v == "sse" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withModel replaces the model's name in a raw request target.
+func withModel(uri, old, model string) string {
+	path, rest, found := strings.Cut(uri, "?")
+	i := strings.LastIndex(path, ":")
+	if i < 0 {
+		i = strings.LastIndex(strings.ToUpper(path), "%3A")
+	}
+	if i < 0 || old == "" {
+		return uri
+	}
+	j := strings.LastIndexByte(path[:i], '/')
+	path = path[:j+1] + strings.ReplaceAll(url.PathEscape(model), "%2F", "/") + path[i:]
+	if found {
+		return path + "?" + rest
+	}
+	return path
+}

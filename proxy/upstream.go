@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/hookline-proxy/hookline/stream"
+	"github.com/hookline-proxy/hookline/toolloop"
+)
+
+// modelUpstream makes the model calls of one hooked request: to the place and
+// with the header of the request, but with other bodies.
+type modelUpstream struct {
+	x      *exchange
+	call   modelCall
+	header http.Header
+}
+
+// upstreamAnswer is what a Reply carries in Opaque.
+type upstreamAnswer struct{ resp *http.Response }
+
+func (u *modelUpstream) Generate(ctx context.Context, model string, body []byte) (*toolloop.Reply, error) {
+	x := u.x
+	req := x.request(http.MethodPost, u.header.Clone()).WithContext(ctx)
+	if u.call.model != "" && model != "" && model != u.call.model {
+		to := x.to
+		to.uri = withModel(to.uri, u.call.model, model)
+		req.URL = to.url()
+		if p := req.Header.Get("X-Goog-Request-Params"); p != "" {
+			req.Header.Set("X-Goog-Request-Params", strings.Replace(p, url.QueryEscape(u.call.model), url.QueryEscape(model), 1))
+		}
+	}
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody()
+	resp, err := x.s.up.RoundTrip(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && context.Cause(x.ctx) == nil {
+			return nil, cause // the caller ended it, and knows why
+		}
+		return nil, x.upstreamError(err)
+	}
+	reply := &toolloop.Reply{Status: resp.StatusCode, Opaque: &upstreamAnswer{resp}, Close: resp.Body.Close}
+	if format, ok := u.format(resp); ok {
+		r, err := decode(resp.Body, resp.Header.Get("Content-Encoding"))
+		if err != nil {
+			return reply, nil // nobody can read it here; perhaps the client can
+		}
+		reply.Events = x.events(stream.Read(r, format, x.s.opt.Limits))
+	}
+	return reply, nil
+}
+
+// events says of errors on the way that they are the upstream's.
+func (x *exchange) events(from iter.Seq2[stream.Event, error]) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
+		for ev, err := range from {
+			if err != nil && context.Cause(x.ctx) == nil {
+				err = &Error{
+					Code: 502, Status: statusNames[502], Reason: "UPSTREAM_BROKEN", Upstream: true, Cause: err,
+					Message: "the upstream's answer broke off or cannot be read",
+				}
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// format says how an answer is framed; ok is false for one that holds no
+// documents.
+func (u *modelUpstream) format(resp *http.Response) (f stream.Format, ok bool) {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return "", false
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case kind == "text/event-stream":
+		return stream.SSE, true
+	case kind != "" && kind != "application/json":
+		return "", false
+	case !u.call.stream:
+		return stream.Unary, true
+	case u.call.sse:
+		return stream.SSE, true // its reader takes JSON bodies as well
+	}
+	return stream.Array, true
+}
+
+var errEncoding = errors.New("unknown content encoding")
+
+// decode undoes a content encoding, streaming: a read returns what is there.
+func decode(r io.Reader, encoding string) (io.Reader, error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+		return r, nil
+	case "gzip", "x-gzip":
+		return &lazyReader{open: func() (io.Reader, error) { return gzip.NewReader(r) }}, nil
+	case "deflate":
+		return &lazyReader{open: func() (io.Reader, error) { return inflate(r) }}, nil
+	}
+	return nil, fmt.Errorf("%w %q", errEncoding, encoding)
+}
+
+// inflate reads "deflate", which is zlib's format by the book and the raw one
+// with some senders.
+func inflate(r io.Reader) (io.Reader, error) {
+	var head [2]byte
+	n, err := io.ReadFull(r, head[:])
+	r = io.MultiReader(bytes.NewReader(head[:n]), r)
+	if err == nil && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
+		return zlib.NewReader(r)
+	}
+	return flate.NewReader(r), nil
+}
+
+// lazyReader opens its reader at the first Read: opening reads, and must not
+// hold up whoever only wants the header.
+type lazyReader struct {
+	open func() (io.Reader, error)
+	r    io.Reader
+}
+
+func (l *lazyReader) Read(p []byte) (int, error) {
+	if l.r == nil {
+		r, err := l.open()
+		if errors.Is(err, io.EOF) {
+			return 0, io.EOF // an empty body
+		}
+		if err != nil {
+			return 0, err
+		}
+		l.r = r
+	}
+	return l.r.Read(p)
+}

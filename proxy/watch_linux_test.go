@@ -1,0 +1,3 @@
+package proxy
+
+const seesBehindBytes = true
