@@ -7,6 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"google.golang.org/api/googleapi"
+
+	"github.com/hookline-proxy/hookline/toolloop"
 )
 
 // Error is what a request fails with at the HTTP boundary. The client gets it as
@@ -73,20 +75,14 @@ var statusNames = map[int]string{
 	499: "CANCELLED", 500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
 
-// asError makes any error one of the boundary. An error that says its own HTTP
-// status (a refusal of the tool loop does) is taken at its word; the text of
-// other errors stays in the log.
+// asError makes any error one of the boundary. The text of those that are not
+// meant for clients stays in the log.
 func asError(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	var own interface {
-		error
-		HTTPStatus() int
-	}
-	if errors.As(err, &own) {
-		code := own.HTTPStatus()
-		return &Error{Code: code, Status: statusNames[code], Message: own.Error(), Cause: err}
+	if r := (*toolloop.Refusal)(nil); errors.As(err, &r) {
+		return &Error{Code: r.Status, Status: statusNames[r.Status], Reason: "HOOKLINE_REFUSED", Message: r.Message, Cause: r.Cause}
 	}
 	return &Error{Code: 500, Status: statusNames[500], Reason: "HOOKLINE_INTERNAL", Message: "hookline failed to handle this call; its log says why", Cause: err}
 }

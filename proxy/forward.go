@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/hookline-proxy/hookline/translate/gemini"
 )
 
 // exchange is one request and its answer. It lives until the answer's last byte
@@ -70,8 +72,8 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 		return
 	}
 	if r := s.opt.Runner; r != nil && r.Active() && fc.IsPost() {
-		if call, ok := parseCall(x.to.uri); ok {
-			x.hooked(call)
+		if t := gemini.Route(fasthttp.MethodPost, x.to.path(), x.to.query()); t.Hooked {
+			x.hooked(t)
 			return
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
+	"github.com/hookline-proxy/hookline/translate/gemini"
 )
 
 // hooked hands a model call to the runner.
-func (x *exchange) hooked(call modelCall) {
+func (x *exchange) hooked(t gemini.Target) {
 	body, e := x.readBody()
 	if e != nil {
 		x.refuse(e)
@@ -24,22 +26,17 @@ func (x *exchange) hooked(call modelCall) {
 	// decoding takes; an answer that is encoded all the same is decoded.
 	header.Set("Accept-Encoding", "identity")
 	header.Del("Content-Encoding")
-	up := &modelUpstream{x: x, call: call, header: header}
+	up := &modelUpstream{x: x, target: t, header: header}
+	wire := t.Wire()
+	wire.OnePart = strings.Contains(header.Get("X-Goog-Api-Client"), "genai-js/")
 	tc := toolloop.Call{
 		ID: x.id, Tenant: tenant(&x.fc.Request.Header, x.to.query()),
 		Session: x.session, SessionExplicit: x.session != "",
 		Agent: agent(&x.fc.Request.Header),
-		Wire:  x.s.opt.Wire(WireCall{Path: x.to.path(), Query: x.to.query(), Header: header}), Body: body,
-		Model: call.model, Stream: call.stream, Upstream: up,
+		Wire:  wire, Body: body,
+		Model: t.Model, Stream: t.Format != stream.Unary, Upstream: up,
 	}
-	format := stream.Unary
-	if call.stream {
-		format = stream.Array
-		if call.sse {
-			format = stream.SSE
-		}
-	}
-	out := newSink(x, format)
+	out := newSink(x, t.Format)
 	// Ends with the call: it ends when its context does, and x.end and the
 	// sink's body wait for it.
 	go func() {

@@ -63,7 +63,6 @@ func relay(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
 // hook adds a runner to options.
 func hook(o Options, f runnerFunc) Options {
 	o.Runner = f
-	o.Wire = func(WireCall) toolloop.Wire { return nil }
 	return o
 }
 
@@ -199,7 +198,7 @@ func TestHookedCall(t *testing.T) {
 		{name: "zlib", target: unaryTarget, header: http.Header{"Content-Encoding": {"deflate"}}, body: zlibbed(body)},
 		{name: "two slashes and an escaped colon", target: "//v1beta/models/gemini-2.5-flash%3AgenerateContent"},
 		{name: "tuned model", target: "/v1/tunedModels/x-1:generateContent", check: func(t *testing.T, s seen) {
-			if s.call.Model != "x-1" {
+			if s.call.Model != "tunedModels/x-1" {
 				t.Errorf("model %q", s.call.Model)
 			}
 		}},
@@ -291,12 +290,6 @@ func TestHookedModelChange(t *testing.T) {
 	}
 }
 
-// refusal errors of the tool loop say their own status.
-type refused struct{}
-
-func (refused) Error() string   { return "no, because" }
-func (refused) HTTPStatus() int { return http.StatusForbidden }
-
 func TestHookedErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -307,7 +300,7 @@ func TestHookedErrors(t *testing.T) {
 		text   string
 	}{
 		{name: "refusal", run: func(context.Context, toolloop.Call, toolloop.Sink) error {
-			return fmt.Errorf("run: %w", refused{})
+			return fmt.Errorf("run: %w", &toolloop.Refusal{Status: 403, Message: "no, because"})
 		}, code: 403, text: "no, because"},
 		{name: "any error", run: func(context.Context, toolloop.Call, toolloop.Sink) error { return errors.New("secret detail") }, code: 500, reason: "HOOKLINE_INTERNAL"},
 		{name: "no answer", run: func(context.Context, toolloop.Call, toolloop.Sink) error { return nil }, code: 500, reason: "HOOKLINE_INTERNAL"},
@@ -316,7 +309,7 @@ func TestHookedErrors(t *testing.T) {
 			if err := errors.Join(out.Start(nil), out.Event([]byte("{}"))); err != nil {
 				return err
 			}
-			return refused{}
+			return &toolloop.Refusal{Status: 403, Message: "no, because"}
 		}, code: 403, text: "no, because"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -51,9 +51,6 @@ type Upstreams struct {
 type Options struct {
 	Upstream Upstreams
 	Runner   Runner // nil: no hooks
-	// Wire makes the wire family's view of a model call; must be set if
-	// Runner is.
-	Wire func(WireCall) toolloop.Wire
 	// MaxBody limits the body of a hooked call, in bytes, compressed and
 	// not; 0 means [DefaultMaxBody]. Bodies that pass through have no limit.
 	MaxBody int
@@ -65,13 +62,6 @@ type Options struct {
 	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
 	// A nil func is always ready.
 	Ready func() error
-}
-
-// WireCall is what the wire family needs to know of a model call.
-type WireCall struct {
-	Path   string // raw path
-	Query  string // raw query
-	Header http.Header
 }
 
 // Server is hookline's front. Make one with [New].

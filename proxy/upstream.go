@@ -17,13 +17,14 @@ import (
 
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
+	"github.com/hookline-proxy/hookline/translate/gemini"
 )
 
 // modelUpstream makes the model calls of one hooked request: to the place and
 // with the header of the request, but with other bodies.
 type modelUpstream struct {
 	x      *exchange
-	call   modelCall
+	target gemini.Target
 	header http.Header
 }
 
@@ -33,12 +34,13 @@ type upstreamAnswer struct{ resp *http.Response }
 func (u *modelUpstream) Generate(ctx context.Context, model string, body []byte) (*toolloop.Reply, error) {
 	x := u.x
 	req := x.request(http.MethodPost, u.header.Clone()).WithContext(ctx)
-	if u.call.model != "" && model != "" && model != u.call.model {
+	if path := u.target.Path(model); path != x.to.path() {
 		to := x.to
-		to.uri = withModel(to.uri, u.call.model, model)
+		to.uri = path + strings.TrimPrefix(to.uri, to.path())
 		req.URL = to.url()
+		// Google routes by this header.
 		if p := req.Header.Get("X-Goog-Request-Params"); p != "" {
-			req.Header.Set("X-Goog-Request-Params", strings.Replace(p, url.QueryEscape(u.call.model), url.QueryEscape(model), 1))
+			req.Header.Set("X-Goog-Request-Params", strings.Replace(p, url.QueryEscape(u.target.Model), url.QueryEscape(model), 1))
 		}
 	}
 	req.ContentLength = int64(len(body))
@@ -91,12 +93,8 @@ func (u *modelUpstream) format(resp *http.Response) (f stream.Format, ok bool) {
 		return stream.SSE, true
 	case kind != "" && kind != "application/json":
 		return "", false
-	case !u.call.stream:
-		return stream.Unary, true
-	case u.call.sse:
-		return stream.SSE, true // its reader takes JSON bodies as well
 	}
-	return stream.Array, true
+	return u.target.Format, true // SSE's reader takes JSON bodies as well
 }
 
 var errEncoding = errors.New("unknown content encoding")
