@@ -74,7 +74,7 @@ func parsePatch(doc []byte) (p patch, err error) {
 	case messages != nil && !isArray(messages):
 		return p, fmt.Errorf("%w.messages is not an array", errPatch)
 	}
-	p.model, p.given = strings.TrimPrefix(textOf(model), "models/"), messages != nil
+	p.model, p.given = textOf(model), messages != nil
 	for i, m := range elements(messages) {
 		line, err := parseMessage(m)
 		if err != nil {
@@ -202,8 +202,10 @@ func (w Wire) ApplyLLMRequest(r *translate.Request, llmRequest json.RawMessage, 
 		}
 		d, _ = docOf(r)
 	}
-	if p.model != "" && p.model != r.Model {
-		r = w.setModel(r, d, p.model)
+	if p.model != "" && p.model != unquote(quoted(r.Model)) { // as it was shown
+		if model := strings.TrimPrefix(p.model, "models/"); model != r.Model {
+			r = w.setModel(r, d, model)
+		}
 	}
 	return r, nil
 }
@@ -314,14 +316,20 @@ func (d *Doc) mergeConfig(r *translate.Request, config []byte) (*translate.Reque
 		out = []byte("{}")
 	}
 	eachMember(config, func(key []byte, at field) {
-		name, v := camelCase(string(key)), at.val.of(config)
-		now := find(out, name)
+		name, v := shownName(key), at.val.of(config)
+		var now field
+		eachMember(out, func(key []byte, at field) {
+			if shownName(key) == name {
+				now = at
+			}
+		})
 		switch {
 		case isNull(v):
-			out = drop(out, name)
-		case now.ok() && sameJSON(now.val.of(out), v):
-		default:
-			out = set(out, name, v, d.snake)
+			out = dropWhere(out, func(key []byte) bool { return shownName(key) == name })
+		case !now.ok():
+			out = insert(out, name, v, d.snake)
+		case !sameJSON(now.val.of(out), v):
+			out = replace(out, now.val, v)
 		}
 	})
 	if old == nil && isEmptyObject(out) {
@@ -332,7 +340,7 @@ func (d *Doc) mergeConfig(r *translate.Request, config []byte) (*translate.Reque
 
 // sameJSON reports whether two values mean the same, however they are written.
 func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
+	if bytes.Equal(appendCompact(nil, a), appendCompact(nil, b)) {
 		return true
 	}
 	if isNumber(a) && isNumber(b) {

@@ -146,8 +146,8 @@ func common(base, now []message, link func(b, n int)) {
 	}
 }
 
-// maxEditTable bounds the gaps in which similarity is looked at.
-const maxEditTable = 4096
+// maxEditTable bounds the gaps in which similarity is looked at: cells again.
+const maxEditTable = 1 << 20
 
 // edits links messages of a gap that are edits of each other: as many as
 // possible of the same role in order, the most similar ones where there is a choice.
@@ -202,7 +202,7 @@ func similarity(a, b string) float64 {
 	if len(b) == 0 {
 		return 0
 	}
-	const most = 2048
+	const most = 256
 	head := 0
 	for head < min(len(a), most) && a[head] == b[head] {
 		head++

@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"bytes"
+
 	"github.com/hookline-proxy/hookline/translate"
 )
 
@@ -13,17 +15,22 @@ func (w Wire) Emit(c *translate.Chunk) [][]byte {
 		most = max(most, len(cand.Parts))
 	}
 	if !w.OnePart || most < 2 || c.Error {
-		return [][]byte{EscapeLineSeparators(oneLine(c.Raw))}
+		return [][]byte{forWire(c.Raw)}
 	}
 	docs := make([][]byte, 0, most)
 	for n := range most {
 		doc, err := w.edited(c, func(resp []byte) []byte { return nthParts(resp, c, n, n == most-1) })
 		if err != nil {
-			return [][]byte{EscapeLineSeparators(oneLine(c.Raw))}
+			return [][]byte{forWire(c.Raw)}
 		}
-		docs = append(docs, EscapeLineSeparators(oneLine(doc.Raw)))
+		docs = append(docs, forWire(doc.Raw))
 	}
 	return docs
+}
+
+// forWire gives a document in the form that every client's reader takes.
+func forWire(doc []byte) []byte {
+	return EscapeLineSeparators(oneLine(bytes.TrimPrefix(doc, []byte("\xEF\xBB\xBF"))))
 }
 
 // nthParts is the response with the nth part of each candidate alone.

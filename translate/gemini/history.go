@@ -130,7 +130,8 @@ func has(t translate.Turn, kind translate.PartKind) bool {
 
 // repair mends what a change of order may break: the API wants a call after a
 // user turn or after results. A call that now follows a model's text becomes
-// part of that turn; one that now opens the history is taken out with its results.
+// part of that turn; one that no user turn precedes any more is taken out with its
+// results.
 func repair(turns []translate.Turn, in []placed) []placed {
 	out := in[:0:0]
 	dropped := -1
@@ -146,13 +147,16 @@ func repair(turns []translate.Turn, in []placed) []placed {
 			out = append(out, p)
 			continue
 		}
-		switch last := len(out) - 1; {
-		case last < 0 && p.from > 0:
+		last := len(out) - 1
+		torn := last < 0 && p.from > 0 ||
+			last >= 0 && out[last].turn.FromModel() && (out[last].from < 0 || out[last].from != p.from-1)
+		switch {
+		case torn && last <= 0:
 			dropped = p.group
 			if p.turn, keep = without(p.turn, translate.KindCall, translate.KindResult); keep {
 				out = append(out, p)
 			}
-		case last >= 0 && out[last].turn.FromModel() && (out[last].from < 0 || out[last].from != p.from-1):
+		case torn:
 			joint := translate.Turn{Role: p.turn.Role}
 			joint.Parts = append(append(joint.Parts, out[last].turn.Parts...), p.turn.Parts...)
 			out[last] = placed{joint, p.from, p.group}

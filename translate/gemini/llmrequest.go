@@ -77,6 +77,11 @@ func appendMessage(out []byte, role string, parts []translate.Part, first int) [
 	return append(out, '"', '}')
 }
 
+// shownName is a member's name as hooks see and return it.
+func shownName(key []byte) string {
+	return unquote(quoted(camelCase(string(key))))
+}
+
 // appendConfig appends the members of a generation config, of duplicates the
 // last one.
 func appendConfig(out, config []byte) []byte {
@@ -87,7 +92,7 @@ func appendConfig(out, config []byte) []byte {
 	var all []entry
 	place := map[string]int{}
 	eachMember(config, func(key []byte, at field) {
-		name := camelCase(string(key))
+		name := shownName(key)
 		i, ok := place[name]
 		if !ok {
 			i = len(all)

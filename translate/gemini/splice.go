@@ -188,10 +188,15 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\
 
 // drop gives obj without a member, in whatever spelling, however often.
 func drop(obj []byte, name string) []byte {
+	return dropWhere(obj, func(key []byte) bool { return isNamed(key, name) })
+}
+
+// dropWhere gives obj without the members whose name is to go.
+func dropWhere(obj []byte, gone func(key []byte) bool) []byte {
 	var all []field
 	found := false
 	eachMember(obj, func(key []byte, at field) {
-		if isNamed(key, name) {
+		if gone(key) {
 			found = true
 			at.key.end = at.key.start // marks it
 		}
