@@ -144,24 +144,6 @@ func TestBoltMaxBytes(t *testing.T) {
 	})
 }
 
-// Puts that come together share transactions: far fewer syncs than puts.
-func TestBoltGroupCommit(t *testing.T) {
-	s := openBolt(t, store.BoltOptions{Path: filepath.Join(t.TempDir(), "ledger.db")})
-	const puts = 200
-	before := s.Commits()
-	var wg sync.WaitGroup
-	for i := range puts {
-		wg.Go(func() { putN(t, s, i, i+1, 100) })
-	}
-	wg.Wait()
-	if got := s.Commits() - before; got >= puts/2 {
-		t.Errorf("%d puts at once took %d transactions, want less than half as many", puts, got)
-	}
-	if e, _ := s.Rows(); e != puts {
-		t.Errorf("%d entries, want %d", e, puts)
-	}
-}
-
 func TestBoltBrokenDisk(t *testing.T) {
 	s := openBolt(t, store.BoltOptions{Path: filepath.Join(t.TempDir(), "ledger.db")})
 	putN(t, s, 0, 1, 100)

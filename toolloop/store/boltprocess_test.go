@@ -118,7 +118,7 @@ func TestBoltSecondProcess(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "Redis") {
 		t.Errorf("OpenBolt of another process's file: %v, want an error with the path and a hint to Redis", err)
 	}
-	if took > 3*time.Second {
+	if took > 10*time.Second { // a busy machine is no error
 		t.Errorf("the error took %v, want about a second", took)
 	}
 	kill()

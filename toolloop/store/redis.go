@@ -74,6 +74,9 @@ func OpenRedis(o RedisOptions) (*Redis, error) {
 	ro.ReadTimeout = orDefault(ro.ReadTimeout, op)
 	ro.WriteTimeout = orDefault(ro.WriteTimeout, op)
 	ro.ContextTimeoutEnabled = true
+	// After as many failed dials go-redis fails at once and tries the server
+	// each second by itself. Its default, 10 per core, is few on a small machine.
+	ro.PoolSize = orDefault(ro.PoolSize, 64)
 	// One retry is for a pooled connection that a restarted server had closed;
 	// every operation may be repeated.
 	ro.MaxRetries = 1
