@@ -91,21 +91,29 @@ func (p *proc) closePipes() {
 }
 
 // end ends the group: politely, then after killDelay by force. The group may
-// outlive its first process, when that had started others.
+// outlive its first process, when that had started others; nothing tells of
+// their end, so they are looked for.
 func (p *proc) end() {
 	terminate(p.cmd.Process)
-	timer := time.NewTimer(killDelay)
-	defer timer.Stop()
+	late := time.NewTimer(killDelay)
+	defer late.Stop()
 	select {
 	case <-p.exited:
-		if !groupAlive(p.cmd.Process) {
+	case <-late.C:
+		kill(p.cmd.Process)
+		<-p.exited
+		return
+	}
+	look := time.NewTicker(killDelay / 40)
+	defer look.Stop()
+	for groupAlive(p.cmd.Process) {
+		select {
+		case <-look.C:
+		case <-late.C:
+			kill(p.cmd.Process)
 			return
 		}
-		<-timer.C
-	case <-timer.C:
 	}
-	kill(p.cmd.Process)
-	<-p.exited
 }
 
 // exitCode reads how the process ended.

@@ -4,50 +4,39 @@ package run
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
-func assertGroupGone(t *testing.T, file string) {
+// lifeline gives shell text that ties a hook and all that it starts to a pipe,
+// and a check that fails while any of them lives.
+func lifeline(t *testing.T) (script string, assertGone func()) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
+	fifo := filepath.Join(t.TempDir(), "life")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Members that were not ours to reap may still be zombies, which is gone
-	// enough: only a living one takes the signal.
-	if err := syscall.Kill(-pid, 0); err == nil && !onlyZombies(pid) {
-		t.Errorf("group %d is still there", pid)
-	} else if err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Logf("group %d: %v", pid, err)
-	}
-}
-
-func onlyZombies(pgid int) bool {
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		return true // no way to tell
-	}
-	for _, d := range dirs {
-		b, err := os.ReadFile("/proc/" + d.Name() + "/stat")
-		if err != nil {
-			continue
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = os.ReadFile(fifo) // ends when the last holder of the other end does
+	}()
+	return "exec 9>" + fifo + "; ", func() {
+		t.Helper()
+		// A hook that was ended before it tied itself leaves the reader waiting
+		// for a first writer.
+		if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			f.Close()
 		}
-		_, rest, _ := strings.Cut(string(b), ") ")
-		f := strings.Fields(rest)
-		if len(f) > 2 && f[2] == strconv.Itoa(pgid) && f[0] != "Z" {
-			return false
+		select {
+		case <-gone:
+		case <-time.After(20 * time.Second):
+			t.Error("a process of the hook's group is still there")
 		}
 	}
-	return true
 }
 
 func killChild(t *testing.T, answer []byte) {

@@ -120,11 +120,11 @@ func TestSpawnTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, Options{})
-			pids := filepath.Join(t.TempDir(), "pid")
+			life, assertGone := lifeline(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			began := time.Now()
-			f := failureOf(t, r.Handle(ctx, command("echo $$ > "+pids+"; "+script), bytes.Repeat([]byte{'x'}, 1<<20), hooks.Env{}))
+			f := failureOf(t, r.Handle(ctx, command(life+script), bytes.Repeat([]byte{'x'}, 1<<20), hooks.Env{}))
 			if took := time.Since(began); took > 1200*time.Millisecond {
 				t.Errorf("answered after %v", took)
 			}
@@ -132,7 +132,7 @@ func TestSpawnTimeout(t *testing.T) {
 				t.Errorf("got %+v", f)
 			}
 			r.Close()
-			assertGroupGone(t, pids)
+			assertGone()
 		})
 	}
 }

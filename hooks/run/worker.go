@@ -60,7 +60,8 @@ func (p *pool) handle(ctx context.Context, in []byte) hooks.Result {
 	if timeout == 0 {
 		timeout = hooks.DefaultTimeout
 	}
-	ectx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	// ctx tells when the time is up; the own time-out is for callers that left.
+	ectx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout+time.Second)
 	answer := make(chan hooks.Result, 1) // one send, which must not wait for a caller that left
 	p.runner.inBackground(func() {       // ends with ectx at the latest
 		defer cancel()

@@ -239,7 +239,10 @@ func TestWorkerStderr(t *testing.T) {
 func TestCloseEndsAll(t *testing.T) {
 	r := newRunner(t, Options{})
 	dir := t.TempDir()
-	h := persistent(`echo $$ > ` + dir + `/idle; ` + eachLine(answerPid))
+	life1, assertGone1 := lifeline(t)
+	life2, assertGone2 := lifeline(t)
+	life3, assertGone3 := lifeline(t)
+	h := persistent(life1 + eachLine(answerPid))
 	ask(t, r, h, `{}`)
 	started := filepath.Join(dir, "started")
 	if err := syscall.Mkfifo(started, 0o600); err != nil {
@@ -247,12 +250,12 @@ func TestCloseEndsAll(t *testing.T) {
 	}
 	results := make(chan hooks.Result, 2)
 	go func() {
-		results <- r.Handle(t.Context(), command(`echo $$ > `+dir+`/spawned; echo > `+started+`; exec sleep 60`), nil, hooks.Env{})
+		results <- r.Handle(t.Context(), command(life2+`echo > `+started+`; exec sleep 60`), nil, hooks.Env{})
 	}()
 	if _, err := os.ReadFile(started); err != nil {
 		t.Fatal(err)
 	}
-	busy := persistent(eachLine(`echo $$ > ` + dir + `/busy; echo > ` + started + `; sleep 60`))
+	busy := persistent(life3 + eachLine(`echo > `+started+`; sleep 60`))
 	go func() { results <- r.Handle(t.Context(), busy, []byte(`{}`), hooks.Env{}) }()
 	if _, err := os.ReadFile(started); err != nil {
 		t.Fatal(err)
@@ -263,9 +266,9 @@ func TestCloseEndsAll(t *testing.T) {
 			t.Errorf("got %+v; want a failure", res)
 		}
 	}
-	for _, name := range []string{"idle", "spawned", "busy"} {
-		assertGroupGone(t, filepath.Join(dir, name))
-	}
+	assertGone1()
+	assertGone2()
+	assertGone3()
 	for _, h := range []*hooks.Hook{h, command("true")} {
 		if f := failureOf(t, r.Handle(t.Context(), h, nil, hooks.Env{})); f.Kind != hooks.FailureCanceled {
 			t.Errorf("after Close: got %+v", f)
