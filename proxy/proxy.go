@@ -59,6 +59,9 @@ type Options struct {
 	// Transport makes upstream calls; nil means one with the timeouts and
 	// pools that suit the API. It must not decompress.
 	Transport http.RoundTripper
+	// Observe, if set, wraps the transport of upstream calls, to read along.
+	// Upgraded connections (Live) are not shown to it.
+	Observe func(http.RoundTripper) http.RoundTripper
 	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
 	// A nil func is always ready.
 	Ready func() error
@@ -107,6 +110,9 @@ func New(o Options) (*Server, error) {
 	if s.up == nil {
 		s.up = newTransport(true)
 		s.upgrade = newTransport(false)
+	}
+	if o.Observe != nil {
+		s.up = o.Observe(s.up)
 	}
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.front = &fasthttp.Server{
