@@ -30,7 +30,8 @@ type Config struct {
 
 // Upstream says where calls go, by wire family.
 type Upstream struct {
-	Gemini     Endpoint `json:"gemini"`
+	Gemini Endpoint `json:"gemini"`
+	// Vertex has no base URL by default: the path names the location's host.
 	Vertex     Endpoint `json:"vertex"`
 	CodeAssist Endpoint `json:"codeAssist"`
 }
@@ -170,7 +171,6 @@ func Default() *Config {
 		Listen: "127.0.0.1:8787",
 		Upstream: Upstream{
 			Gemini:     Endpoint{BaseURL: "https://generativelanguage.googleapis.com"},
-			Vertex:     Endpoint{BaseURL: "https://aiplatform.googleapis.com"},
 			CodeAssist: Endpoint{BaseURL: "https://cloudcode-pa.googleapis.com"},
 		},
 		HooksConfig: HooksConfig{Enabled: true},

@@ -49,7 +49,7 @@ func TestParseProblems(t *testing.T) {
 		{"base URL without scheme", `{"upstream": {"gemini": {"baseUrl": "localhost:1"}}}`,
 			[]string{`f:1:37: error: upstream.gemini.baseUrl: "localhost:1" is no URL`}, "https://"},
 		{"base URL with a key", `{"upstream": {"gemini": {"baseUrl": "https://h/?key=s3cret"}}}`,
-			[]string{`f:1:37: error: upstream.gemini.baseUrl: a base URL has no query and no fragment`}, "own key"},
+			[]string{`f:1:37: error: upstream.gemini.baseUrl: a base URL has no query and no credentials`}, "own key"},
 		{"size", `{"limits": {"maxBody": "1 parsec"}}`, []string{`f:1:24: error: limits.maxBody: "1 parsec" is no size`}, "100MiB"},
 		{"size zero", `{"limits": {"maxBody": 0}}`, []string{`f:1:24: error: limits.maxBody: 0 bytes would refuse every call`}, ""},
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -85,22 +86,26 @@ func (d *decoder) baseURL(path, raw string) {
 	if !d.has(path) || !d.clean(path) {
 		return
 	}
-	u, err := url.Parse(raw)
-	msg, hint := "", `write it like "https://generativelanguage.googleapis.com"`
-	switch {
-	case err != nil || u.Scheme == "" || u.Host == "":
-		msg = fmt.Sprintf("%q is no URL", clip(raw))
-	case u.Scheme != "http" && u.Scheme != "https":
-		msg = fmt.Sprintf("scheme %q is not known", clip(u.Scheme))
-	case u.User != nil:
-		// The URL itself is kept out of the message: it holds a password.
-		msg, hint = "credentials do not belong in a base URL", "the agent sends its own key, hookline passes it on"
-	case u.RawQuery != "" || u.Fragment != "":
-		msg, hint = "a base URL has no query and no fragment", "the agent sends its own key, hookline passes it on"
-	default:
-		return
+	if err := CheckBaseURL(raw); err != nil {
+		d.fail(d.at[path], path, err.Error(), `write it like "https://generativelanguage.googleapis.com"; the agent sends its own key`)
 	}
-	d.fail(d.at[path], path, msg, hint)
+}
+
+// CheckBaseURL says what is wrong with the URL of an upstream; nil if it is one.
+// Credentials that it may hold do not appear in the error.
+func CheckBaseURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case strings.ContainsAny(raw, "@?"):
+		return errors.New("a base URL has no query and no credentials")
+	case err != nil || u.Scheme == "" || u.Host == "":
+		return fmt.Errorf("%q is no URL", clip(raw))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is no http or https URL", clip(raw))
+	case u.Fragment != "":
+		return errors.New("a base URL has no fragment")
+	}
+	return nil
 }
 
 func (d *decoder) definition(ev, path string, def Definition) {
