@@ -18,7 +18,6 @@ import (
 	"github.com/hookline-proxy/hookline/proxy"
 	"github.com/hookline-proxy/hookline/toolloop"
 	"github.com/hookline-proxy/hookline/toolloop/store"
-	"github.com/hookline-proxy/hookline/translate/gemini"
 )
 
 // gateway is hookline, wired together: hooks, ledger, loop and server.
@@ -84,9 +83,6 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 			DenyAs: toolloop.DenyAs(o.cfg.DenyAs),
 			Cwd:    cwd,
 		}),
-		Wire: func(c proxy.WireCall) toolloop.Wire {
-			return gemini.Route(http.MethodPost, c.Path, c.Query).Wire()
-		},
 		MaxBody: int(o.cfg.Limits.MaxBody),
 		Log:     o.log,
 		Observe: o.observe,
