@@ -17,8 +17,7 @@ func TestBoltGroupCommit(t *testing.T) {
 		{"one", 1, 1, 10, 1},
 		{"many", 200, 10, 10, 1},
 		{"too many rows", 6, groupRows / 3, 10, 2},
-		{"too many bytes", 6, 1, groupBytes / 3, 2},
-		{"none is too large", 2, 1, groupBytes * 2, 2},
+		{"too many bytes", 3, 1, groupBytes / 2, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ledger.db")
