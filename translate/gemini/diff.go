@@ -13,114 +13,138 @@ const systemMessage = -2
 // stands for: -1 means it is new.
 type pairing []int
 
-// pair matches what a hook returned with what it was shown.
+// Bounds of the work of one comparison: cells of its table. Beyond maxCompared
+// the similarity of texts is not looked at, beyond maxTable nothing is but order.
+const (
+	maxCompared = 1 << 20
+	maxTable    = 4 << 20
+)
+
+// differ matches what a hook returned with what it was shown.
+type differ struct {
+	base, now     []message
+	baseID, nowID []int32 // the same number means the same role and text
+	surplus       []int32 // by number: how many more of them base has than now
+	match         pairing
+	used          []bool // by place in base
+}
+
+// pair matches messages.
 //
 // First come the messages that are the same in role and text: those of a
-// longest common subsequence stay in place, the others of them were moved. Then
-// the messages left over between the same neighbours, if of one role, are
-// edits of each other; where there is a choice the more similar ones are.
+// longest common subsequence stay in place, the others of them were moved. Of
+// the rest those of one role between the same neighbours are edits of each
+// other; where there is a choice, as many as possible and the most similar ones.
 func pair(base, now []message) pairing {
-	match := make(pairing, len(now))
-	for i := range match {
-		match[i] = -1
+	d := &differ{base: base, now: now, match: make(pairing, len(now)), used: make([]bool, len(base))}
+	for i := range d.match {
+		d.match[i] = -1
 	}
-	used := make([]bool, len(base))
-	link := func(n, b int) { match[n], used[b] = b, true }
-
+	d.number()
 	head := 0
-	for head < len(base) && head < len(now) && same(base[head], now[head]) {
-		link(head, head)
+	for head < len(base) && head < len(now) && d.baseID[head] == d.nowID[head] {
+		d.link(head, head)
 		head++
 	}
 	endB, endN := len(base), len(now)
-	for endB > head && endN > head && same(base[endB-1], now[endN-1]) {
+	for endB > head && endN > head && d.baseID[endB-1] == d.nowID[endN-1] {
 		endB--
 		endN--
-		link(endN, endB)
+		d.link(endB, endN)
 	}
-	common(base[head:endB], now[head:endN], func(b, n int) { link(head+n, head+b) })
-
-	// Moved: the same message elsewhere.
-	where := map[message][]int{}
-	for b := head; b < endB; b++ {
-		if !used[b] {
-			key := message{role: base[b].role, text: base[b].text}
-			where[key] = append(where[key], b)
-		}
+	left, right := span{head, endB}, span{head, endN}
+	switch rows, cols := endB-head, endN-head; {
+	case rows == 0 || cols == 0:
+	case rows <= maxCompared/cols:
+		d.align(rangeOf(left), right)
+	case rows <= maxTable/cols:
+		d.common(left, right)
+	default:
+		d.greedy(left, right)
 	}
-	for n := head; n < endN; n++ {
-		key := message{role: now[n].role, text: now[n].text}
-		if at := where[key]; match[n] < 0 && len(at) > 0 {
-			link(n, at[0])
-			where[key] = at[1:]
-		}
-	}
-
-	for n := head; n < endN; n++ {
-		if match[n] >= 0 {
-			continue
-		}
-		from := n
-		for n < endN && match[n] < 0 {
-			n++
-		}
-		left := -1
-		if from > 0 {
-			left = match[from-1]
-		}
-		var gap []int
-		for b := left + 1; b < len(base) && !used[b]; b++ {
-			gap = append(gap, b)
-		}
-		edits(base, now, gap, from, n, link)
-	}
-	return match
+	d.moved(left, right)
+	d.gaps(right)
+	return d.match
 }
 
-func same(a, b message) bool { return a.role == b.role && a.text == b.text }
+func (d *differ) link(b, n int) { d.match[n], d.used[b] = b, true }
 
-// maxTable bounds the work of one comparison: cells of its table.
-const maxTable = 4 << 20
-
-// common links a longest common subsequence, in order. Where the table would
-// grow beyond measure it links greedily, which is a common subsequence, too.
-func common(base, now []message, link func(b, n int)) {
-	if len(base) == 0 || len(now) == 0 {
-		return
-	}
-	ids := map[message]int32{}
-	number := func(list []message) []int32 {
-		out := make([]int32, len(list))
-		for i, m := range list {
-			key := message{role: m.role, text: m.text}
-			id, ok := ids[key]
+func (d *differ) number() {
+	type key struct{ role, text string }
+	ids := map[key]int32{}
+	list := func(messages []message, count int32) []int32 {
+		out := make([]int32, len(messages))
+		for i, m := range messages {
+			id, ok := ids[key{m.role, m.text}]
 			if !ok {
 				id = int32(len(ids))
-				ids[key] = id
+				ids[key{m.role, m.text}] = id
+				d.surplus = append(d.surplus, 0)
 			}
+			d.surplus[id] += count
 			out[i] = id
 		}
 		return out
 	}
-	b, n := number(base), number(now)
-	if len(b) > maxTable/len(n) {
-		at := map[int32][]int{}
-		for i, id := range b {
-			at[id] = append(at[id], i)
-		}
-		next := 0
-		for j, id := range n {
-			list := at[id]
-			for len(list) > 0 && list[0] < next {
-				list = list[1:]
-			}
-			if at[id] = list; len(list) > 0 {
-				link(list[0], j)
-				next = list[0] + 1
-			}
-		}
-		return
+	d.baseID, d.nowID = list(d.base, 1), list(d.now, -1)
+}
+
+func rangeOf(s span) []int {
+	out := make([]int, 0, s.end-s.start)
+	for i := s.start; i < s.end; i++ {
+		out = append(out, i)
 	}
+	return out
+}
+
+// worth is what linking two messages counts in an alignment: the same ones more
+// than all edits together; 0 for those that cannot be edits of each other. A
+// message that stands on the other side, too, was not edited.
+func (d *differ) worth(b, n int) float64 {
+	switch {
+	case d.baseID[b] == d.nowID[n]:
+		return 1e6
+	case d.base[b].role != d.now[n].role || d.surplus[d.baseID[b]] <= 0 || d.surplus[d.nowID[n]] >= 0:
+		return 0
+	}
+	return 4 + similarity(d.base[b].text, d.now[n].text)
+}
+
+// align links, in order, the places rows of base with the range of now so that
+// the sum of what the links are worth is greatest.
+func (d *differ) align(rows []int, now span) {
+	cols := now.end - now.start
+	score := make([]float64, (len(rows)+1)*(cols+1))
+	worth := make([]float64, len(rows)*cols)
+	at := func(i, j int) *float64 { return &score[i*(cols+1)+j] }
+	for i := len(rows) - 1; i >= 0; i-- {
+		for j := cols - 1; j >= 0; j-- {
+			best := max(*at(i+1, j), *at(i, j+1))
+			if w := d.worth(rows[i], now.start+j); w > 0 {
+				worth[i*cols+j] = w
+				best = max(best, w+*at(i+1, j+1))
+			}
+			*at(i, j) = best
+		}
+	}
+	for i, j := 0, 0; i < len(rows) && j < cols; {
+		w := worth[i*cols+j]
+		switch {
+		case w > 0 && *at(i, j) == w+*at(i+1, j+1):
+			d.link(rows[i], now.start+j)
+			i++
+			j++
+		case *at(i, j) == *at(i, j+1):
+			j++
+		default:
+			i++
+		}
+	}
+}
+
+// common links a longest common subsequence.
+func (d *differ) common(base, now span) {
+	b, n := d.baseID[base.start:base.end], d.nowID[now.start:now.end]
 	cols := len(n) + 1
 	table := make([]int32, (len(b)+1)*cols)
 	for i := len(b) - 1; i >= 0; i-- {
@@ -135,7 +159,7 @@ func common(base, now []message, link func(b, n int)) {
 	for i, j := 0, 0; i < len(b) && j < len(n); {
 		switch {
 		case b[i] == n[j]:
-			link(i, j)
+			d.link(base.start+i, now.start+j)
 			i++
 			j++
 		case table[(i+1)*cols+j] >= table[i*cols+j+1]:
@@ -146,49 +170,70 @@ func common(base, now []message, link func(b, n int)) {
 	}
 }
 
-// maxEditTable bounds the gaps in which similarity is looked at: cells again.
-const maxEditTable = 1 << 20
+// greedy links a common subsequence in one pass.
+func (d *differ) greedy(base, now span) {
+	at := map[int32][]int{}
+	for b := base.start; b < base.end; b++ {
+		at[d.baseID[b]] = append(at[d.baseID[b]], b)
+	}
+	next := 0
+	for n := now.start; n < now.end; n++ {
+		list := at[d.nowID[n]]
+		for len(list) > 0 && list[0] < next {
+			list = list[1:]
+		}
+		if at[d.nowID[n]] = list; len(list) > 0 {
+			d.link(list[0], n)
+			next = list[0] + 1
+		}
+	}
+}
 
-// edits links messages of a gap that are edits of each other: as many as
-// possible of the same role in order, the most similar ones where there is a choice.
-func edits(base, now []message, gap []int, from, to int, link func(n, b int)) {
-	if len(gap) == 0 {
-		return
-	}
-	rows, cols := len(gap), to-from
-	if rows*cols > maxEditTable {
-		for i, n := 0, from; i < rows && n < to; i, n = i+1, n+1 {
-			if base[gap[i]].role == now[n].role {
-				link(n, gap[i])
-			}
-		}
-		return
-	}
-	score := make([]float64, (rows+1)*(cols+1))
-	worth := make([]float64, rows*cols)
-	at := func(i, j int) *float64 { return &score[i*(cols+1)+j] }
-	for i := rows - 1; i >= 0; i-- {
-		for j := cols - 1; j >= 0; j-- {
-			best := max(*at(i+1, j), *at(i, j+1))
-			b, n := base[gap[i]], now[from+j]
-			if b.role == n.role {
-				worth[i*cols+j] = 4 + similarity(b.text, n.text)
-				best = max(best, worth[i*cols+j]+*at(i+1, j+1))
-			}
-			*at(i, j) = best
+// moved links the same messages wherever they stand.
+func (d *differ) moved(base, now span) {
+	at := map[int32][]int{}
+	for b := base.start; b < base.end; b++ {
+		if !d.used[b] {
+			at[d.baseID[b]] = append(at[d.baseID[b]], b)
 		}
 	}
-	for i, j := 0, 0; i < rows && j < cols; {
-		w := worth[i*cols+j]
-		switch {
-		case w > 0 && *at(i, j) == w+*at(i+1, j+1):
-			link(from+j, gap[i])
-			i++
-			j++
-		case *at(i, j) == *at(i, j+1):
-			j++
-		default:
-			i++
+	for n := now.start; n < now.end; n++ {
+		if list := at[d.nowID[n]]; d.match[n] < 0 && len(list) > 0 {
+			d.link(list[0], n)
+			at[d.nowID[n]] = list[1:]
+		}
+	}
+}
+
+// gaps links what is left behind the same neighbour on both sides.
+func (d *differ) gaps(now span) {
+	for n := now.start; n < now.end; n++ {
+		if d.match[n] >= 0 {
+			continue
+		}
+		from := n
+		for n < now.end && d.match[n] < 0 {
+			n++
+		}
+		b := 0
+		if from > 0 {
+			b = d.match[from-1] + 1
+		}
+		var rows []int
+		for ; b < len(d.base) && !d.used[b]; b++ {
+			rows = append(rows, b)
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if len(rows) <= maxCompared/(n-from) {
+			d.align(rows, span{from, n})
+			continue
+		}
+		for i := 0; i < len(rows) && from+i < n; i++ {
+			if d.base[rows[i]].role == d.now[from+i].role {
+				d.link(rows[i], from+i)
+			}
 		}
 	}
 }

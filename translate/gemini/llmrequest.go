@@ -139,7 +139,7 @@ func (w Wire) Traits(r *translate.Request) translate.Traits {
 	}
 	config := d.value(r.Raw, fieldGeneration)
 	t := translate.Traits{
-		Tools: len(d.declared(r)) > 0,
+		Tools: d.declares(r),
 		JSON: textOf(get(config, "responseMimeType")) == "application/json" ||
 			get(config, "responseSchema") != nil || get(config, "responseJsonSchema") != nil,
 	}
@@ -147,7 +147,7 @@ func (w Wire) Traits(r *translate.Request) translate.Traits {
 		t.System = partsText(sys.Parts)
 	}
 	if w.Envelope {
-		t.Session = textOf(get(d.object.of(r.Raw), "session_id"))
+		t.Session = textOf(d.value(r.Raw, fieldSession))
 	}
 	return t
 }

@@ -16,12 +16,13 @@ const (
 	fieldToolConfig
 	fieldGeneration
 	fieldCached
+	fieldSession
 	fieldModel // in Code Assist's envelope beside the request, else in it
 	fieldCount
 )
 
 var fieldNames = [fieldCount]string{
-	"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "cachedContent", "model",
+	"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "cachedContent", "sessionId", "model",
 }
 
 // Doc is this family's bookkeeping in [translate.Request]: where things stand
@@ -133,6 +134,8 @@ func (s *scanner) request(r *translate.Request, d *Doc) error {
 			return s.note(d, fieldGeneration)
 		case "cachedContent", "cached_content":
 			return s.note(d, fieldCached)
+		case "session_id", "sessionId":
+			return s.note(d, fieldSession)
 		case "model":
 			return s.note(d, fieldModel)
 		}

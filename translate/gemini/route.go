@@ -56,18 +56,6 @@ func (t Target) Wire() Wire {
 	return Wire{IntEnums: t.IntEnums, Envelope: t.Family == FamilyCodeAssist}
 }
 
-// NeedsOnePart reports whether the client that sent this x-goog-api-client
-// header mixes up several parts of one event: @google/generative-ai keeps one
-// object per chunk and pushes it once per part.
-func NeedsOnePart(apiClient string) bool {
-	for _, token := range strings.Fields(apiClient) {
-		if strings.HasPrefix(token, "genai-js/") {
-			return true
-		}
-	}
-	return false
-}
-
 // Path is the target's raw path with another model, as a model override needs
 // it; everything else keeps its bytes. A model that names its collection
 // ("tunedModels/x") changes that, too. Without a model in the path, or with the

@@ -102,17 +102,6 @@ func TestTargetPath(t *testing.T) {
 	}
 }
 
-func TestNeedsOnePart(t *testing.T) {
-	for header, want := range map[string]bool{
-		"genai-js/0.24.1": true, "gl-node/20 genai-js/0.24.1": true,
-		"google-genai-sdk/2.32.0 gl-node/v20.1": false, "": false,
-	} {
-		if got := NeedsOnePart(header); got != want {
-			t.Errorf("NeedsOnePart(%q) is %v, want %v", header, got, want)
-		}
-	}
-}
-
 func FuzzRoute(f *testing.F) {
 	f.Add("/v1beta/models/m:generateContent", "alt=sse", "b")
 	f.Add("/%2f/v1internal:%", "%24alt=;", "tunedModels/x")

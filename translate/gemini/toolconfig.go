@@ -123,6 +123,16 @@ func (d *Doc) declared(r *translate.Request) map[string]bool {
 	return names
 }
 
+// declares reports whether any function is declared.
+func (d *Doc) declares(r *translate.Request) bool {
+	for _, tool := range listOf(d.value(r.Raw, fieldTools)) {
+		if len(listOf(get(tool, "functionDeclarations"))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // listOf gives the elements of an array, and one object as an array of one.
 func listOf(v []byte) [][]byte {
 	if isObject(v) {
