@@ -236,7 +236,7 @@ func (w Wire) applyMessages(r *translate.Request, d *Doc, now []message, system 
 		if at := d.fields[fieldCached]; at.ok() && !isNull(at.val.of(r.Raw)) && sys != nil {
 			return nil, fmt.Errorf("%w.messages changes the system instruction, which the API refuses beside cachedContent", errPatch)
 		}
-		r, d = d.setField(r, fieldSystem, sys)
+		r, _ = d.setField(r, fieldSystem, sys)
 	}
 	if !changed {
 		return r, nil

@@ -8,10 +8,6 @@ type field struct{ key, val span }
 
 func (f field) ok() bool { return f.val.ok() }
 
-func (f field) shift(delta int) field {
-	return field{f.key.shift(delta), f.val.shift(delta)}
-}
-
 // isNamed reports whether a member name is name or its snake_case form.
 func isNamed(key []byte, name string) bool {
 	i := 0
