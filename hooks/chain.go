@@ -89,11 +89,11 @@ func (c *chain) requestFor(h *Hook) json.RawMessage {
 	if msgs == nil || isNull(msgs) || sees == c.sawSystem {
 		return c.request
 	}
-	lead, rest := splitSystem(msgs)
 	if !sees {
+		_, rest := splitSystem(msgs)
 		return withMessages(c.request, joinArrays(rest))
 	}
-	lead, _ = splitSystem(field(fieldsOf(field(c.shown.fields(), "llm_request")), "messages"))
+	lead, _ := splitSystem(field(fieldsOf(field(c.shown.fields(), "llm_request")), "messages"))
 	return withMessages(c.request, joinArrays(lead, elements(msgs)))
 }
 

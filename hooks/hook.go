@@ -90,7 +90,8 @@ type Result struct {
 	Stderr []byte
 	Exit   int // when Err is nil
 	// Err says that there is no answer. A *Failure is told to people as it is;
-	// other errors are taken for a FailureInternal.
+	// other errors are taken for a FailureInternal. Their texts go to logs and
+	// into reasons, so they must hold no secret and nothing that the hook said.
 	Err error
 }
 

@@ -60,7 +60,7 @@ func isNull(v json.RawMessage) bool { return string(v) == "null" }
 
 // overlay puts the members of patch over those of base; combine, which may be
 // nil, makes the new value of a member that both have.
-func overlay(base, patch json.RawMessage, combine func(key string, old, new json.RawMessage) json.RawMessage) []member {
+func overlay(base, patch json.RawMessage, combine func(key string, was, is json.RawMessage) json.RawMessage) []member {
 	ms := members(base)
 	at := make(map[string]int, len(ms))
 	for i, m := range ms {
@@ -120,11 +120,11 @@ func mergeRequest(a, b json.RawMessage) json.RawMessage {
 	if a == nil {
 		return b
 	}
-	return object(overlay(a, object(withoutNulls(members(b))), func(key string, old, new json.RawMessage) json.RawMessage {
-		if key == "config" && members(old) != nil {
-			return object(overlay(old, new, nil))
+	return object(overlay(a, object(withoutNulls(members(b))), func(key string, was, is json.RawMessage) json.RawMessage {
+		if key == "config" && members(was) != nil {
+			return object(overlay(was, is, nil))
 		}
-		return new
+		return is
 	}))
 }
 

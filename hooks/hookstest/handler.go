@@ -25,12 +25,12 @@ const (
 	Die   Behaviour = "die"   // end, or break the connection, without an answer
 )
 
-// TestHandler runs the suite. make gives a handler of its own and a hook that
+// TestHandler runs the suite. build gives a handler of its own and a hook that
 // behaves as asked, or a nil handler where the kind of hook cannot do that.
-func TestHandler(t *testing.T, make func(t *testing.T, b Behaviour) (hooks.Handler, *hooks.Hook)) {
+func TestHandler(t *testing.T, build func(t *testing.T, b Behaviour) (hooks.Handler, *hooks.Hook)) {
 	run := func(b Behaviour, test func(t *testing.T, h hooks.Handler, hook *hooks.Hook)) {
 		t.Run(string(b), func(t *testing.T) {
-			h, hook := make(t, b)
+			h, hook := build(t, b)
 			if h == nil {
 				t.Skipf("this kind of hook cannot %s", b)
 			}
