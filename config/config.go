@@ -8,6 +8,8 @@
 // ships with the package ([Schema]) knows the same keys as [Config].
 package config
 
+import "time"
+
 // Config is a configuration with its defaults filled in.
 type Config struct {
 	// Schema is the "$schema" that editors look for. hookline does not read it.
@@ -100,11 +102,35 @@ type Limits struct {
 	MaxBody Size `json:"maxBody"`
 }
 
-// State says where hookline keeps files of its own.
+// State is what hookline remembers of conversations: the ledger, and the
+// transcripts that hooks may read.
 type State struct {
 	// Dir is a folder; a relative one is relative to the configuration file.
 	// "" means the user's own state folder.
-	Dir string `json:"dir"`
+	Dir   string `json:"dir"`
+	Store Store  `json:"store"`
+	// TTL is how long an entry is kept since it was last written. Default 7 days.
+	TTL Duration `json:"ttl"`
+	// FailMode says what becomes of calls while the store is down: open goes on
+	// and fires hooks again, closed answers 503.
+	FailMode FailMode `json:"failMode"`
+	// EncryptionKey names the environment variable that holds the secret, 16
+	// bytes or more, with which values are sealed. "" leaves them as they are.
+	EncryptionKey string `json:"encryptionKey"`
+	Redis         Redis  `json:"redis"`
+	// Idle is how long a session may be silent before SessionEnd fires. Default
+	// 30 minutes.
+	Idle Duration `json:"idle"`
+}
+
+// Store is the kind of the ledger's store.
+type Store string
+
+// Redis is a server of the Redis protocol.
+type Redis struct {
+	// URL is redis:// or rediss://; ${NAME} in it is an environment variable's
+	// value, for the password.
+	URL string `json:"url"`
 }
 
 // Log says what is logged to stderr.
@@ -150,6 +176,10 @@ const (
 	LogWarn  LogLevel = "warn"
 	LogError LogLevel = "error"
 
+	StoreEmbedded Store = "embedded" // a file in Dir (default)
+	StoreMemory   Store = "memory"   // lost when the process ends
+	StoreRedis    Store = "redis"    // shared between replicas
+
 	LogText LogFormat = "text" // default
 	LogJSON LogFormat = "json"
 )
@@ -162,6 +192,9 @@ func (Window) values() []string {
 func (DenyAs) values() []string { return []string{string(DenyAsAnswer), string(DenyAsError)} }
 func (LogLevel) values() []string {
 	return []string{string(LogDebug), string(LogInfo), string(LogWarn), string(LogError)}
+}
+func (Store) values() []string {
+	return []string{string(StoreEmbedded), string(StoreMemory), string(StoreRedis)}
 }
 func (LogFormat) values() []string { return []string{string(LogText), string(LogJSON)} }
 
@@ -176,6 +209,7 @@ func Default() *Config {
 		HooksConfig: HooksConfig{Enabled: true},
 		Limits:      Limits{MaxBody: 100 << 20},
 		DenyAs:      DenyAsAnswer,
+		State:       State{Store: StoreEmbedded, TTL: Duration(7 * 24 * time.Hour), FailMode: FailOpen, Idle: Duration(30 * time.Minute)},
 		Log:         Log{Level: LogInfo, Format: LogText},
 	}
 }

@@ -49,6 +49,10 @@ func (d *decoder) value(v *hujson.Value, path string, dst reflect.Value) {
 		d.size(v, path, dst)
 		return
 	}
+	if dst.Type() == reflect.TypeFor[Duration]() {
+		d.duration(v, path, dst)
+		return
+	}
 	switch dst.Kind() {
 	case reflect.Struct:
 		d.object(v, path, dst)
@@ -145,6 +149,18 @@ func (d *decoder) size(v *hujson.Value, path string, dst reflect.Value) {
 		return
 	}
 	dst.SetInt(int64(n))
+}
+
+func (d *decoder) duration(v *hujson.Value, path string, dst reflect.Value) {
+	if !d.want(v, path, `a time span like "36h"`, "string") {
+		return
+	}
+	span, err := parseDuration(v.Value.(hujson.Literal).String())
+	if err != nil {
+		d.fail(v.StartOffset, path, clip(err.Error()), `write a number with a unit: "90s", "30m", "36h", "7d"`)
+		return
+	}
+	dst.SetInt(int64(span))
 }
 
 func (d *decoder) list(v *hujson.Value, path string, dst reflect.Value) {

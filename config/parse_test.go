@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -90,8 +91,11 @@ func TestParseProblems(t *testing.T) {
 			[]string{`f:1:84: error: hooks.BeforeTool[0].hooks[0].window: "window" is for AfterModel hooks`}, ""},
 		{"env name", hook("BeforeTool", `{"type": "command", "command": "x", "env": {"A=B": "c"}}`),
 			[]string{`f:1:89: error: hooks.BeforeTool[0].hooks[0].env["A=B"]: is no environment variable`}, ""},
-		{"event that is not fired", `{"hooks": {"SessionStart": [{"hooks": []}]}}`,
-			[]string{"f:1:28: warning: hooks.SessionStart: SessionStart hooks are accepted, but this version does not fire them"}, ""},
+		{"secret for its name", `{"state": {"encryptionKey": "s3cret/value=="}}`, []string{`f:1:29: error: state.encryptionKey: is no name of an environment variable`}, "HOOKLINE_STATE_KEY"},
+		{"redis without server", `{"state": {"store": "redis"}}`, []string{`f:1:21: error: state.store: the store is "redis", but "redis" names no server`}, "redis://"},
+		{"no redis url", `{"state": {"store": "redis", "redis": {"url": "http://x"}}}`, []string{`f:1:47: error: state.redis.url: is no redis:// or rediss:// URL`}, "REDIS_PASSWORD"},
+		{"redis unused", `{"state": {"redis": {"url": "redis://x"}}}`, []string{`f:1:29: warning: state.redis.url: is not used: the store is "embedded"`}, "redis"},
+		{"time span", `{"state": {"ttl": "1 fortnight"}}`, []string{`f:1:19: error: state.ttl: "1 fortnight" is no time span`}, `"7d"`},
 		{"disabled name", `{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "name": "guard"}]}]}, "hooksConfig": {"disabled": ["gaurd"]}}`,
 			[]string{`f:1:125: warning: hooksConfig.disabled[0]: no hook is called "gaurd"`}, `did you mean "guard"?`},
 		{"all at once", "{\n \"a\": 1,\n \"denyAs\": 2,\n \"listen\": \"x\"\n}", []string{
@@ -146,7 +150,7 @@ func TestParseValues(t *testing.T) {
 		"limits": {"maxBody": "2 KiB"},
 		"repair": true,
 		"denyAs": "error",
-		"state": {"dir": "s"},
+		"state": {"dir": "s", "store": "redis", "ttl": "36h", "failMode": "closed", "encryptionKey": "KEY", "redis": {"url": "rediss://h"}, "idle": "1m"},
 		"log": {"level": "debug", "format": "json"},
 	}`))
 	if len(ps) > 0 {
@@ -166,7 +170,7 @@ func TestParseValues(t *testing.T) {
 		}}}},
 		HooksConfig: HooksConfig{Disabled: []string{"n"}},
 		Limits:      Limits{MaxBody: 2048},
-		Repair:      true, DenyAs: "error", State: State{Dir: "s"}, Log: Log{Level: "debug", Format: "json"},
+		Repair:      true, DenyAs: "error", State: State{Dir: "s", Store: "redis", TTL: Duration(36 * time.Hour), FailMode: "closed", EncryptionKey: "KEY", Redis: Redis{URL: "rediss://h"}, Idle: Duration(time.Minute)}, Log: Log{Level: "debug", Format: "json"},
 	}
 	if d := cmp.Diff(want, c); d != "" {
 		t.Errorf("config (-want +got):\n%s", d)

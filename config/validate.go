@@ -18,9 +18,6 @@ var events = []string{
 	"AfterModel", "BeforeTool", "AfterTool", "PreCompress", "Notification",
 }
 
-// waiting are events whose hooks may be configured, but are not fired.
-var waiting = []string{"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "PreCompress", "Notification"}
-
 // elsewhere are names that other agents give to these events.
 var elsewhere = map[string]string{
 	"PreToolUse": "BeforeTool", "PostToolUse": "AfterTool", "UserPromptSubmit": "BeforeAgent",
@@ -53,16 +50,31 @@ func (d *decoder) validate(c *Config) {
 		d.fail(d.at["limits.maxBody"], "limits.maxBody", "0 bytes would refuse every call", "leave it out for 100 MiB")
 	}
 	for _, ev := range events {
-		defs := c.Hooks[ev]
-		for i, def := range defs {
+		for i, def := range c.Hooks[ev] {
 			d.definition(ev, fmt.Sprintf("hooks.%s[%d]", ev, i), def)
 		}
-		if len(defs) > 0 && slices.Contains(waiting, ev) {
-			p := "hooks." + ev
-			d.report(Warning, d.at[p], p, ev+" hooks are accepted, but this version does not fire them", "")
-		}
 	}
+	d.state(c.State)
 	d.disabled(c)
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (d *decoder) state(s State) {
+	const key, url = "state.encryptionKey", "state.redis.url"
+	if d.has(key) && d.clean(key) && !envName.MatchString(s.EncryptionKey) {
+		// What stands there may be the secret itself: it is not repeated.
+		d.fail(d.at[key], key, "is no name of an environment variable", `put the secret into a variable and write its name: "HOOKLINE_STATE_KEY"`)
+	}
+	switch {
+	case s.Store == StoreRedis && !d.has(url):
+		at := "state.store"
+		d.fail(d.at[at], at, `the store is "redis", but "redis" names no server`, `add "redis": {"url": "redis://127.0.0.1:6379/0"}`)
+	case d.has(url) && d.clean(url) && !strings.HasPrefix(s.Redis.URL, "redis://") && !strings.HasPrefix(s.Redis.URL, "rediss://"):
+		d.fail(d.at[url], url, "is no redis:// or rediss:// URL", `write it like "redis://:${REDIS_PASSWORD}@127.0.0.1:6379/0"`)
+	case d.has(url) && s.Store != StoreRedis && d.clean("state.store"):
+		d.report(Warning, d.at[url], url, `is not used: the store is "`+string(s.Store)+`"`, `add "store": "redis"`)
+	}
 }
 
 // clean reports whether nothing was reported at path so far.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/hookline-proxy/hookline/config"
 	"github.com/spf13/cobra"
@@ -143,6 +144,9 @@ func loadConfig(file string, errOut io.Writer) (*config.Config, error) {
 			what: "configuration " + file + " has " + count(problems.Errors(), "error") + ":\n" + err.Error(),
 			next: "correct the file; hookline check " + file + " shows what is left",
 		}
+	}
+	if d := cfg.State.Dir; d != "" && !filepath.IsAbs(d) {
+		cfg.State.Dir = filepath.Join(filepath.Dir(file), d)
 	}
 	for _, p := range problems {
 		fmt.Fprintln(errOut, p)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -130,6 +131,11 @@ and what the model saw, and below it what the hook said.`,
 
 // demo plays all acts.
 func demo(ctx context.Context, cfg *config.Config) (scenes []scene, err error) {
+	cfg.State.Store = config.StoreMemory
+	if cfg.State.Dir, err = os.MkdirTemp("", "hookline-demo-*"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(cfg.State.Dir)) }()
 	var script []scripted.Line
 	for _, a := range acts {
 		script = append(script, scripted.Line{Prompt: a.prompt, Steps: a.steps})

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // gateway is hookline, wired together: hooks, ledger, loop and server.
 type gateway struct {
 	server *proxy.Server
+	loop   *toolloop.Loop
 	runner *run.Runner
 	store  store.Store
 }
@@ -34,6 +36,9 @@ type gatewayOptions struct {
 	notice func(hooks.Notice)
 	// handler wraps the handler of command hooks; nil for none.
 	handler func(hooks.Handler) hooks.Handler
+	// shareLedger goes on with a ledger in memory when another process has the
+	// embedded one; else that is an error.
+	shareLedger bool
 	// observe wraps the transport of upstream calls; nil for none.
 	observe func(http.RoundTripper) http.RoundTripper
 }
@@ -68,21 +73,39 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	if o.notice != nil {
 		firer = noticing{set, o.notice}
 	}
-	ledger := store.NewMemory(store.MemoryOptions{})
+	dir, err := stateDir(o.cfg.State)
+	if err != nil {
+		return nil, errors.Join(err, runner.Close())
+	}
+	if hookCount(o.cfg) == 0 && !o.cfg.Repair {
+		o.cfg.State.Store = config.StoreMemory // there will be nothing to remember
+	}
+	ledger, err := openLedger(o.cfg.State, dir, o.log)
+	if errors.Is(err, store.ErrInUse) && o.shareLedger {
+		o.log.Warn("another hookline has the ledger: what hooks change in this one is forgotten when it ends", "folder", dir)
+		ledger, err = store.NewMemory(store.MemoryOptions{}), nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, runner.Close())
+	}
+	loop := toolloop.New(toolloop.Options{
+		Hooks:       firer,
+		Store:       ledger,
+		FailMode:    toolloop.FailMode(o.cfg.State.FailMode),
+		Log:         o.log,
+		Repair:      o.cfg.Repair,
+		DenyAs:      toolloop.DenyAs(o.cfg.DenyAs),
+		Cwd:         cwd,
+		Transcripts: filepath.Join(dir, "transcripts"),
+		Idle:        time.Duration(o.cfg.State.Idle),
+	})
 	server, err := proxy.New(proxy.Options{
 		Upstream: proxy.Upstreams{
 			Gemini:     o.cfg.Upstream.Gemini.BaseURL,
 			Vertex:     o.cfg.Upstream.Vertex.BaseURL,
 			CodeAssist: o.cfg.Upstream.CodeAssist.BaseURL,
 		},
-		Runner: toolloop.New(toolloop.Options{
-			Hooks:  firer,
-			Store:  ledger,
-			Log:    o.log,
-			Repair: o.cfg.Repair,
-			DenyAs: toolloop.DenyAs(o.cfg.DenyAs),
-			Cwd:    cwd,
-		}),
+		Runner:  loop,
 		MaxBody: int(o.cfg.Limits.MaxBody),
 		Log:     o.log,
 		Observe: o.observe,
@@ -90,13 +113,15 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, ledger.Close(), runner.Close())
 	}
-	return &gateway{server: server, runner: runner, store: ledger}, nil
+	return &gateway{server: server, loop: loop, runner: runner, store: ledger}, nil
 }
 
 // shutdown waits for calls under way until ctx ends, cuts the others, and ends
 // all hooks.
 func (g *gateway) shutdown(ctx context.Context) error {
-	return errors.Join(g.server.Shutdown(ctx), g.runner.Close(), g.store.Close())
+	err := g.server.Shutdown(ctx)
+	g.loop.Close(context.WithoutCancel(ctx), "exit")
+	return errors.Join(err, g.runner.Close(), g.store.Close())
 }
 
 // definitions are the configured hooks in the words of package hooks.

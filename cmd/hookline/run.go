@@ -80,7 +80,7 @@ func runAgent(ctx context.Context, o runOptions, args []string, errOut io.Writer
 	}
 	var counts *tally.Tally
 	g, err := newGateway(gatewayOptions{
-		cfg: cfg, log: log, notice: terminalNotice(errOut),
+		cfg: cfg, log: log, notice: terminalNotice(errOut), shareLedger: true,
 		observe: func(next http.RoundTripper) http.RoundTripper {
 			counts = tally.New(next)
 			return counts

@@ -92,8 +92,8 @@ func openBoltFile(path string, wait time.Duration, log *slog.Logger) (*boltFile,
 			}
 			continue
 		case errors.Is(err, bbolterrors.ErrTimeout):
-			err = errors.New("another hookline process has it open; give each process a file of its own, " +
-				"or let them share their state through Redis")
+			err = fmt.Errorf("%w: another hookline process has it open; give each process a file of its own, "+
+				"or let them share their state through Redis", ErrInUse)
 		}
 		if f.db != nil && !errors.Is(err, errDamaged) {
 			f.close()

@@ -28,6 +28,9 @@ type Entry struct {
 // at the moment; the caller then follows its fail mode.
 var ErrDown = errors.New("state store is down")
 
+// ErrInUse is wrapped by the error of opening a file that another process has.
+var ErrInUse = errors.New("in use")
+
 // Store is safe for concurrent use. Values are copied on the way in; those that
 // Get returns must not be changed by the caller.
 type Store interface {
