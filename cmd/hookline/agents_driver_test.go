@@ -23,6 +23,8 @@ type conversation struct {
 	Model   string      `json:"model"`
 	Prompts []string    `json:"prompts"`
 	Tools   []agentTool `json:"tools"`
+	// Files are what Gemini CLI finds in its workspace; its tools are its own.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 type agentTool struct {
@@ -36,6 +38,8 @@ type agentTool struct {
 type outcome struct {
 	Turns []agentTurn `json:"turns"`
 	Ran   []agentRun  `json:"ran"`
+	// Workspace is the folder that Gemini CLI worked in.
+	Workspace string `json:"workspace"`
 }
 
 type agentTurn struct {
@@ -64,26 +68,21 @@ type agent struct {
 	// finalOnly: the user is shown the text of the last answer of a tool loop,
 	// not what the model said before its calls.
 	finalOnly bool
-	hold      func(ctx context.Context, cs []conversation) ([]outcome, error)
+	// cli: the agent brings its own tools (cliTools) and does not tell which ran.
+	cli  bool
+	hold func(ctx context.Context, cs []conversation) ([]outcome, error)
 }
 
 func (a agent) String() string { return a.sdk + " " + a.manner }
 
 const clientsDir = "../../testdata/clients"
 
-// agents are all that are driven through drivers; Gemini CLI has its own test.
+// agents are all SDKs in all manners.
 func agents(t *testing.T) []agent {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("agents take a minute: not in short mode")
-	}
-	if _, err := os.Stat(filepath.Join(clientsDir, "node_modules")); errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("the agents are not installed: run `make clients`")
-	}
+	installed(t)
 	node := func(sdk, script, manner string) agent {
-		return agent{sdk: sdk, manner: manner, hold: func(ctx context.Context, cs []conversation) ([]outcome, error) {
-			return drive(exec.CommandContext(ctx, "node", filepath.Join(clientsDir, script), manner), cs)
-		}}
+		return agent{sdk: sdk, manner: manner, hold: nodeDriver(script, manner)}
 	}
 	adk := func(manner string) agent {
 		return agent{sdk: "google.golang.org/adk", manner: manner, hold: func(ctx context.Context, cs []conversation) ([]outcome, error) {
@@ -118,6 +117,29 @@ func agents(t *testing.T) []agent {
 		list[i].finalOnly = list[i].manner == "afc"
 	}
 	return list
+}
+
+// geminiCLI is Gemini CLI: acp holds a whole conversation, headless has a
+// process for each prompt.
+func geminiCLI(manner string) agent {
+	return agent{sdk: "Gemini CLI", manner: manner, cli: true, hold: nodeDriver("gemini-cli.mjs", manner)}
+}
+
+func nodeDriver(script, manner string) func(context.Context, []conversation) ([]outcome, error) {
+	return func(ctx context.Context, cs []conversation) ([]outcome, error) {
+		return drive(exec.CommandContext(ctx, "node", filepath.Join(clientsDir, script), manner), cs)
+	}
+}
+
+// installed makes sure that there are agents to drive.
+func installed(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("agents take minutes: not in short mode")
+	}
+	if _, err := os.Stat(filepath.Join(clientsDir, "node_modules")); errors.Is(err, fs.ErrNotExist) {
+		t.Fatal("the agents are not installed: run `make clients`")
+	}
 }
 
 // adkDriver builds the driver for ADK, which is a module of its own.
