@@ -33,12 +33,9 @@ func about(c *Call, candidate int) []byte {
 	return append(b, '}')
 }
 
-// report tells people what the hooks of one event said. It never names a payload.
+// report says at debug level what the hooks of one event came to. Messages and
+// failures were told by the set that ran them; nothing here names a payload.
 func (l *Loop) report(ctx context.Context, c *Call, ev hooks.Event, d hooks.Decision) {
-	for _, n := range d.Notices {
-		l.log.InfoContext(ctx, "hook message", slog.String("event", string(ev)), slog.String("hook", n.Hook),
-			slog.String("session", c.Session), slog.String("request", c.ID), slog.String("message", n.Text), slog.Bool("suppress", n.Suppress))
-	}
 	for _, r := range d.Runs {
 		l.log.DebugContext(ctx, "hook ran", slog.String("event", string(ev)), slog.String("hook", r.Hook), slog.Int("exit", r.Exit),
 			slog.Duration("took", r.Duration), slog.String("outcome", r.Outcome), slog.String("request", c.ID))
