@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,54 +111,46 @@ const smallBody = 64 << 10
 
 // forward passes the request through.
 func (x *exchange) forward() {
-	req := x.request(string(x.fc.Method()), nil)
-	if e := x.attachBody(req); e != nil {
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	m := message{to: x.to, method: string(x.fc.Method()), expect: !x.fc.IsHead()}
+	m.header = appendUpHeader((*scratch)[:0], &x.fc.Request.Header, nil)
+	*scratch = m.header
+	if e := x.attachBody(&m, scratch); e != nil {
 		x.fail(e)
 		return
 	}
 	if x.up == nil {
 		x.watch.start()
 	}
-	resp, err := x.s.up.RoundTrip(req)
+	a, err := x.s.leg.do(x.ctx, &m, &x.fc.Response.Header)
 	if err != nil {
 		x.fail(x.upstreamError(err))
 		return
 	}
-	x.answer(resp)
+	x.answer(a)
 }
 
-// request makes an upstream request without a body. header nil means the
-// client's.
-func (x *exchange) request(method string, header http.Header) *http.Request {
-	if header == nil {
-		header = upHeader(&x.fc.Request.Header)
-	}
-	req := &http.Request{
-		Method: method, URL: x.to.url(), Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: http.NoBody,
-	}
-	return req.WithContext(x.ctx)
-}
+// scratches hold a request's header lines and small body until they are sent.
+var scratches = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// attachBody gives req the client's body.
-func (x *exchange) attachBody(req *http.Request) *Error {
+// attachBody gives m the client's body; a small one goes behind what is in
+// scratch.
+func (x *exchange) attachBody(m *message, scratch *[]byte) *Error {
 	n := x.fc.Request.Header.ContentLength()
 	body := x.fc.RequestBodyStream()
 	switch {
 	case n == 0 || body == nil:
 	case n > 0 && n <= smallBody:
-		b := make([]byte, n)
-		if _, err := io.ReadFull(body, b); err != nil {
+		at := len(*scratch)
+		*scratch = slices.Grow(*scratch, n)[:at+n]
+		m.header, m.body = (*scratch)[:at:at], (*scratch)[at:]
+		if _, err := io.ReadFull(body, m.body); err != nil {
 			return clientError(err)
 		}
-		req.ContentLength = int64(n)
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
-		req.Body, _ = req.GetBody()
 	default:
 		x.up = &upload{r: body, conn: x.fc.Conn(), onEnd: x.watch.start}
-		req.ContentLength = int64(max(n, -1))
-		req.Body = x.up
+		m.up, m.upLen = x.up, int64(max(n, -1))
 	}
 	return nil
 }
@@ -207,41 +199,34 @@ func shortCause(err error) string {
 	}
 }
 
-// answer passes an upstream answer on, as it comes.
-func (x *exchange) answer(resp *http.Response) {
-	fc := x.fc
-	x.downHeader(resp.StatusCode, resp.Header, true)
-	body := &answerBody{x: x, r: resp.Body}
-	switch {
-	case fc.IsHead() || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
-		if resp.ContentLength >= 0 && resp.StatusCode != http.StatusNoContent {
-			fc.Response.Header.SetContentLength(int(resp.ContentLength))
+// answer passes an upstream answer on, as it comes. Its header is the front's
+// response header already.
+func (x *exchange) answer(a *answer) {
+	resp := &x.fc.Response
+	x.cleanDown()
+	if a.eof {
+		if x.fc.IsHead() && a.length == chunkedBody {
+			resp.Header.SetContentLength(-1)
 		}
-		fc.Response.SkipBody = true
-		x.end(resp.Body.Close())
+		resp.SkipBody = x.fc.IsHead()
+		x.end(a.Close())
 		return
-	case resp.ContentLength == 0:
-		x.end(resp.Body.Close())
-		fc.Response.Header.SetContentLength(0)
-		return
-	case resp.ContentLength > 0:
-		body.direct = true
-		fc.Response.SetBodyStream(body, int(resp.ContentLength))
-	default:
-		fc.Response.SetBodyStream(body, -1)
 	}
-	// The header does not wait for the body: models think between the two.
-	fc.Response.ImmediateHeaderFlush = true
+	// The header waits for the body's first bytes if they are at hand, and not
+	// otherwise: models think between the two. What is not relayed as it stands is
+	// framed by the front.
+	resp.ImmediateHeaderFlush = true
+	if conn, ok := x.fc.Conn().(*frontConn); ok && (a.length >= 0 || a.length == chunkedBody && a.along == nil) {
+		conn.hold = true
+	}
+	resp.SetBodyStream(&answerBody{x: x, a: a}, int(max(a.length, -1)))
 }
 
 // answerBody streams an upstream body down. fasthttp calls WriteTo on the
 // connection's goroutine, or Close if there is nothing to write to.
 type answerBody struct {
 	x *exchange
-	r io.ReadCloser
-	// direct writes to the connection itself: the header has been flushed,
-	// and fasthttp would gather the bytes of a body with a length.
-	direct bool
+	a *answer
 }
 
 var (
@@ -253,53 +238,38 @@ var (
 
 func (b *answerBody) SupportsBodyWriteTo() bool { return true }
 
-func (b *answerBody) Read(p []byte) (int, error) { return b.r.Read(p) }
+// Read is not used: the front prefers WriteTo.
+func (b *answerBody) Read([]byte) (int, error) { return 0, io.ErrNoProgress }
 
 func (b *answerBody) WriteTo(w io.Writer) (int64, error) {
-	if b.direct {
-		w = b.x.fc.Conn()
+	a, x := b.a, b.x
+	b.a = nil
+	conn, _ := x.fc.Conn().(*frontConn)
+	gone := func() { x.cancel(ErrClientGone) }
+	var err error
+	switch {
+	case conn == nil || !conn.hold:
+		cw := &countingWriter{w: w, failed: gone}
+		err = pump(cw, a)
+		x.sent = cw.n
+	case a.length == chunkedBody:
+		x.sent, err = a.relay(conn, gone)
+	default:
+		x.sent, err = a.relaySized(conn, gone)
 	}
-	cw := &countingWriter{w: w, failed: func() { b.x.cancel(ErrClientGone) }}
-	err := pump(cw, b.r)
-	_ = b.r.Close()
-	b.r = nil
-	b.x.sent = cw.n
-	b.x.end(err)
-	return cw.n, err
-}
-
-// pump makes one write of what one read gave, so that no event waits for the
-// next. A stream that idles holds a small buffer only.
-func pump(w io.Writer, r io.Reader) error {
-	small := smallBuffers.Get().(*[4 << 10]byte)
-	defer smallBuffers.Put(small)
-	buf := small[:]
-	for {
-		n, rerr := r.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				return err
-			}
-			if n == len(small) && len(buf) == len(small) {
-				large := largeBuffers.Get().(*[64 << 10]byte)
-				defer largeBuffers.Put(large)
-				buf = large[:]
-			}
-		}
-		if errors.Is(rerr, io.EOF) {
-			return nil
-		}
-		if rerr != nil {
-			return rerr
-		}
+	if conn != nil && conn.hold {
+		_ = conn.release(nil) // the answer broke before its first byte
 	}
+	err = errors.Join(err, a.Close())
+	x.end(err)
+	return x.sent, err
 }
 
 func (b *answerBody) Close() error {
-	if b.r != nil {
+	if b.a != nil {
 		b.x.cancel(ErrClientGone)
-		_ = b.r.Close()
-		b.r = nil
+		_ = b.a.Close()
+		b.a = nil
 		b.x.end(ErrClientGone)
 	}
 	return nil

@@ -130,7 +130,7 @@ func TestForwardAnswer(t *testing.T) {
 				"Content-Encoding": {"gzip"}, "Content-Length": {"3"}, "Alt-Svc": nil, "X-Hop": nil, "Connection": nil,
 			},
 		},
-		{name: "no headers are added", in: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", status: "200", body: "a", want: map[string][]string{"Server": nil, "Content-Type": nil}},
+		{name: "no headers are added", in: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", status: "200", body: "a", want: map[string][]string{"Server": nil, "Content-Type": nil, "Date": nil}},
 		{name: "quota error", in: "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Type: application/json; charset=UTF-8\r\nContent-Length: 16\r\n\r\n{\n  \"error\": {}\n}", status: "429", body: "{\n  \"error\": {}\n}"[:16], want: map[string][]string{"Retry-After": {"7"}, "Content-Type": {"application/json; charset=UTF-8"}}},
 		{name: "html error", in: sized(404, "text/html", "<html>"), status: "404", body: "<html>"},
 		{name: "chunks", in: chunked("text/event-stream", "data: 1\r\n\r\n", "data: 2\r\n\r\n"), status: "200", body: "data: 1\r\n\r\ndata: 2\r\n\r\n", want: map[string][]string{"Transfer-Encoding": {"chunked"}, "Content-Length": nil}},
@@ -185,7 +185,7 @@ func TestForwardAnswer(t *testing.T) {
 			if id := m.header(headerRequestID); len(id) != 1 || id[0] == "" {
 				t.Errorf("request id %q", id)
 			}
-			if d := m.header("Date"); len(d) != 1 {
+			if d := m.header("Date"); len(d) > 1 {
 				t.Errorf("dates %q", d)
 			}
 			for k, want := range c.want {
@@ -371,7 +371,7 @@ func TestForwardQuickAnswers(t *testing.T) {
 	s, addr := startServer(t, Options{Upstream: Upstreams{Gemini: "http://" + ln.Addr().String()}})
 	t.Cleanup(func() {
 		_ = ln.Close()
-		s.up.(interface{ CloseIdleConnections() }).CloseIdleConnections()
+		s.leg.close()
 		conns.Wait()
 	})
 	n := 5000

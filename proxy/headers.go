@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"net/http"
 	"net/textproto"
 	"net/url"
 	"strings"
@@ -12,52 +11,50 @@ import (
 
 // hopByHop headers concern one connection only.
 // https://www.rfc-editor.org/rfc/rfc9110#section-7.6.1 (read 2026-11-30)
-var hopByHop = map[string]bool{
-	"Connection":          true,
-	"Proxy-Connection":    true,
-	"Keep-Alive":          true,
-	"Proxy-Authenticate":  true,
-	"Proxy-Authorization": true,
-	"Te":                  true,
-	"Trailer":             true,
-	"Transfer-Encoding":   true,
-	"Upgrade":             true,
+var hopByHop = []string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// notUp are request headers that do not go upstream besides: they are the
-// transport's to write, they have been answered, or they are for hookline.
-var notUp = map[string]bool{
-	"Host":           true,
-	"Content-Length": true,
-	"Expect":         true,
-	headerRequestID:  true,
-	headerSession:    true,
-}
+// notUp are request headers that do not go upstream: hop-by-hop ones, those that
+// are the leg's to write or have been answered, and those for hookline.
+var notUp = set(append([]string{"Host", "Content-Length", "Expect", headerRequestID, headerSession}, hopByHop...))
+
+// notUpHooked are those that do not go up with a body that was read here, or
+// that the call's own code writes.
+var notUpHooked = set([]string{"Accept-Encoding", "Content-Encoding", headerParams})
 
 // notDown are response headers that do not reach the client. With Alt-Svc it
 // would leave the proxy for the upstream's HTTP/3.
-var notDown = map[string]bool{
-	"Content-Length": true,
-	"Alt-Svc":        true,
-	"Date":           true, // set by begin
-	headerRequestID:  true,
+var notDown = set(append([]string{"Alt-Svc", headerRequestID}, hopByHop...))
+
+const headerParams = "X-Goog-Request-Params"
+
+func set(names []string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
 }
 
-// upHeader copies what goes upstream out of the front's buffers.
-func upHeader(h *fasthttp.RequestHeader) http.Header {
-	named := connectionTokens(h.PeekAll("Connection"))
-	up := make(http.Header, 12)
+// appendUpHeader appends the header lines that go upstream. also names more that
+// do not; nil for none.
+func appendUpHeader(dst []byte, h *fasthttp.RequestHeader, also map[string]bool) []byte {
+	var named map[string]bool
+	if vs := h.PeekAll("Connection"); len(vs) > 0 {
+		named = connectionTokens(vs)
+	}
 	for k, v := range h.AllInOrder() {
-		if hopByHop[string(k)] || notUp[string(k)] || named[string(k)] {
+		if notUp[string(k)] || also[string(k)] || named[string(k)] {
 			continue
 		}
-		key := string(k)
-		up[key] = append(up[key], string(v))
+		dst = append(dst, k...)
+		dst = append(dst, ": "...)
+		dst = append(dst, v...)
+		dst = append(dst, "\r\n"...)
 	}
-	if _, ok := up["User-Agent"]; !ok {
-		up["User-Agent"] = nil // or the transport names itself
-	}
-	return up
+	return dst
 }
 
 // connectionTokens are the headers that a Connection header names: they are
@@ -77,34 +74,35 @@ func connectionTokens(values [][]byte) map[string]bool {
 	return named
 }
 
-// downHeader makes an upstream answer's header the front's. encoded says whether
-// the body goes down as the upstream encoded it.
-func (x *exchange) downHeader(status int, from http.Header, encoded bool) {
+// cleanDown makes an upstream answer's header, which the front's response holds,
+// one for the client. The body's framing is set with the body.
+func (x *exchange) cleanDown() {
 	h := &x.fc.Response.Header
-	begin(h, x.id, status, from.Get("Date"))
+	h.ResetConnectionClose() // the upstream's connection is not the client's
+	var drop []string
 	var named map[string]bool
-	if vs := from["Connection"]; len(vs) > 0 {
-		for _, v := range vs {
-			for k := range connectionTokens([][]byte{[]byte(v)}) {
-				if named == nil {
-					named = make(map[string]bool)
-				}
-				named[k] = true
+	for k, v := range h.All() {
+		if notDown[string(k)] {
+			drop = append(drop, string(k))
+			if string(k) == "Connection" {
+				named = connectionTokens([][]byte{v})
 			}
 		}
 	}
-	for k, vs := range from {
-		if hopByHop[k] || notDown[k] || named[k] || !encoded && k == "Content-Encoding" {
-			continue
-		}
-		for _, v := range vs {
-			if k == "X-Goog-Upload-Url" {
-				v = x.homeURL(v)
-			}
-			h.Add(k, v)
-		}
+	for _, k := range drop {
+		h.Del(k)
 	}
+	for k := range named {
+		h.Del(k)
+	}
+	if u := h.Peek("X-Goog-Upload-Url"); len(u) > 0 {
+		h.Set("X-Goog-Upload-Url", x.homeURL(string(u)))
+	}
+	h.SetProtocol(http11)
+	h.Set(headerRequestID, x.id)
 }
+
+var http11 = []byte("HTTP/1.1")
 
 // homeURL makes an upload URL on the upstream's host one on this proxy, else
 // the client would send the file past it.

@@ -181,8 +181,8 @@ func upstream(t *testing.T, serve func(c net.Conn, req rawRequest) error) (url s
 	return "http://" + ln.Addr().String()
 }
 
-// answer sends the same bytes to every request.
-func answer(b string) func(net.Conn, rawRequest) error {
+// always sends the same bytes to every request.
+func always(b string) func(net.Conn, rawRequest) error {
 	return func(c net.Conn, _ rawRequest) error {
 		_, err := io.WriteString(c, b)
 		return err

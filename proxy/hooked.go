@@ -21,18 +21,14 @@ func (x *exchange) hooked(t gemini.Target) {
 		return
 	}
 	x.watch.start()
-	header := upHeader(&x.fc.Request.Header)
-	// The events must be readable here. Asking for none saves the time that
-	// decoding takes; an answer that is encoded all the same is decoded.
-	header.Set("Accept-Encoding", "identity")
-	header.Del("Content-Encoding")
-	up := &modelUpstream{x: x, target: t, header: header}
+	h := &x.fc.Request.Header
+	up := &modelUpstream{x: x, target: t, header: appendUpHeader(nil, h, notUpHooked), params: string(h.Peek(headerParams))}
 	wire := t.Wire()
-	wire.OnePart = strings.Contains(header.Get("X-Goog-Api-Client"), "genai-js/")
+	wire.OnePart = strings.Contains(string(h.Peek("X-Goog-Api-Client")), "genai-js/")
 	tc := toolloop.Call{
-		ID: x.id, Tenant: tenant(&x.fc.Request.Header, x.to.query()),
+		ID: x.id, Tenant: tenant(h, x.to.query()),
 		Session: x.session, SessionExplicit: x.session != "",
-		Agent: agent(&x.fc.Request.Header),
+		Agent: agent(h),
 		Wire:  wire, Body: body,
 		Model: t.Model, Stream: t.Format != stream.Unary, Upstream: up,
 	}

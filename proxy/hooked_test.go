@@ -435,7 +435,7 @@ func TestHookedClientGone(t *testing.T) {
 
 func TestInactiveRunnerPassesThrough(t *testing.T) {
 	const odd = "data:{ \"a\":1}\n\nrubbish"
-	up := upstream(t, answer(chunked("text/event-stream", odd)))
+	up := upstream(t, always(chunked("text/event-stream", odd)))
 	o := Options{Upstream: Upstreams{Gemini: up}, Runner: inactive{}}
 	addr := start(t, o)
 	if _, b := do(t, newPost(t, addr, streamTarget, []byte("no json"))); string(b) != odd {

@@ -11,11 +11,12 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -56,26 +57,36 @@ type Options struct {
 	MaxBody int
 	Limits  stream.Limits // of upstream streams that are hooked
 	Log     *slog.Logger  // nil: discards
-	// Transport makes upstream calls; nil means one with the timeouts and
-	// pools that suit the API. It must not decompress.
-	Transport http.RoundTripper
-	// Observe, if set, wraps the transport of upstream calls, to read along.
-	// Upgraded connections (Live) are not shown to it.
-	Observe func(http.RoundTripper) http.RoundTripper
+	// Dial makes upstream connections; nil means TCP with a time limit of 10 s.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLS is how https upstreams are spoken to; nil means the system's roots.
+	TLS *tls.Config
+	// Observe, if set, is called for each upstream answer. What it returns, nil
+	// for nothing, is given the body as it is read, its framing undone, and then
+	// closed; it must not hold up whoever reads. Upgraded connections (Live)
+	// are not shown to it.
+	Observe func(Observed) io.WriteCloser
 	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
 	// A nil func is always ready.
 	Ready func() error
 }
 
+// Observed is an upstream answer whose header has come.
+type Observed struct {
+	Path            string // raw, without the query
+	Status          int
+	ContentType     string
+	ContentEncoding string
+}
+
 // Server is hookline's front. Make one with [New].
 type Server struct {
-	opt     Options
-	log     *slog.Logger
-	bases   bases
-	front   *fasthttp.Server
-	up      http.RoundTripper
-	upgrade http.RoundTripper // HTTP/1.1 only: HTTP/2 has no Upgrade
-	ids     requestIDs
+	opt   Options
+	log   *slog.Logger
+	bases bases
+	front *fasthttp.Server
+	leg   *leg
+	ids   requestIDs
 
 	// base is the parent of all requests' contexts; cancel ends them when a
 	// shutdown's patience does.
@@ -105,15 +116,7 @@ func New(o Options) (*Server, error) {
 	if s.bases, err = parseBases(o.Upstream); err != nil {
 		return nil, err
 	}
-	s.up = o.Transport
-	s.upgrade = o.Transport
-	if s.up == nil {
-		s.up = newTransport(true)
-		s.upgrade = newTransport(false)
-	}
-	if o.Observe != nil {
-		s.up = o.Observe(s.up)
-	}
+	s.leg = newLeg(o)
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.front = &fasthttp.Server{
 		Handler:           s.handle,
@@ -134,31 +137,9 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// newTransport makes the upstream leg. There is no overall timeout: models
-// think for minutes.
-func newTransport(http2 bool) *http.Transport {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		MaxIdleConns:          1024,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // bytes pass as they are
-		ForceAttemptHTTP2:     http2,
-		ReadBufferSize:        16 << 10,
-	}
-	if !http2 {
-		t.Protocols = new(http.Protocols)
-		t.Protocols.SetHTTP1(true)
-	}
-	return t
-}
-
 // Serve accepts connections until Shutdown, and then returns nil.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.front.Serve(ln); err != nil {
+	if err := s.front.Serve(frontListener{ln}); err != nil {
 		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
 	}
 	return nil
@@ -170,11 +151,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.front.ShutdownWithContext(ctx)
 	s.cancel(ErrShutdown)
 	s.tunnels.Wait()
-	for _, t := range []http.RoundTripper{s.up, s.upgrade} {
-		if c, ok := t.(interface{ CloseIdleConnections() }); ok {
-			c.CloseIdleConnections()
-		}
-	}
+	s.leg.close()
 	return err
 }
 

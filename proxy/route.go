@@ -111,23 +111,3 @@ func vertexHost(path string) string {
 
 // location keeps a hostile path from naming a host of its own.
 var location = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-
-// url builds the upstream URL so that the request line carries the client's
-// bytes: net/url would clean and re-encode them.
-func (t target) url() *url.URL {
-	path := t.base.Path + t.path()
-	u := &url.URL{Scheme: t.base.Scheme, Host: t.base.Host, RawQuery: t.query()}
-	u.ForceQuery = strings.HasSuffix(t.uri, "?") && u.RawQuery == ""
-	if strings.HasPrefix(path, "//") {
-		// An opaque part that starts like this would be taken for a host.
-		u.RawPath = path
-		if p, err := url.PathUnescape(path); err == nil {
-			u.Path = p
-		} else {
-			u.Path = path
-		}
-	} else {
-		u.Opaque = path
-	}
-	return u
-}

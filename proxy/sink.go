@@ -6,7 +6,8 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net/http"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
@@ -43,18 +44,18 @@ func (k *sink) Start(reply *toolloop.Reply) error { return k.begin(reply, false)
 // Forward implements [toolloop.Sink]. It returns when the upstream's body is
 // through.
 func (k *sink) Forward(reply *toolloop.Reply) error {
-	if err := k.begin(reply, true); err != nil {
-		return err
-	}
-	a, ok := reply.Opaque.(*upstreamAnswer)
+	a, ok := reply.Opaque.(*answer)
 	if !ok {
 		return errors.New("the reply to be forwarded is none of this upstream's")
+	}
+	if err := k.begin(reply, true); err != nil {
+		return err
 	}
 	w, err := k.client()
 	if err != nil {
 		return err
 	}
-	return pump(w, a.resp.Body)
+	return pump(w, a)
 }
 
 func (k *sink) begin(reply *toolloop.Reply, whole bool) error {
@@ -152,30 +153,22 @@ func (k *sink) respond() {
 			return
 		}
 	}
-	h := &x.fc.Response.Header
-	status, header := http.StatusOK, http.Header{}
-	if k.reply != nil {
-		status = k.reply.Status
-		if a, ok := k.reply.Opaque.(*upstreamAnswer); ok {
-			header = a.resp.Header
-			if k.whole && a.resp.ContentLength >= 0 {
-				k.forwardSized(status, header, a.resp.ContentLength)
-				return
-			}
-		}
-	}
-	x.downHeader(status, header, k.whole)
-	if !k.whole {
-		h.SetContentType(k.contentType(header.Get("Content-Type")))
-	}
+	k.header()
 	if k.gathers() {
 		x.sent = int64(k.doc.Len())
 		x.fc.SetBody(k.doc.Bytes())
 		x.end(nil)
 		return
 	}
-	x.fc.Response.SetBodyStream(&sinkBody{k: k}, -1)
 	x.fc.Response.ImmediateHeaderFlush = true // it does not wait for the first event
+	body := &sinkBody{k: k}
+	length := -1
+	if k.whole {
+		if n := k.reply.Opaque.(*answer).length; n >= 0 {
+			length, body.direct = int(n), true
+		}
+	}
+	x.fc.Response.SetBodyStream(body, length)
 }
 
 // refuse answers with the error that the runner ended with.
@@ -187,11 +180,25 @@ func (k *sink) refuse() {
 	k.x.fail(asError(k.err))
 }
 
-// forwardSized passes an answer of known length on, mostly an error.
-func (k *sink) forwardSized(status int, header http.Header, n int64) {
-	k.x.downHeader(status, header, true)
-	k.x.fc.Response.SetBodyStream(&sinkBody{k: k, direct: true}, int(n))
-	k.x.fc.Response.ImmediateHeaderFlush = true
+// header makes the answer's header: the upstream's that opened it, or our own.
+func (k *sink) header() {
+	x := k.x
+	h := &x.fc.Response.Header
+	var a *answer
+	if k.reply != nil {
+		a, _ = k.reply.Opaque.(*answer)
+	}
+	if a == nil {
+		begin(h, x.id, fasthttp.StatusOK, "")
+		h.SetContentType(k.contentType(""))
+		return
+	}
+	a.header.CopyTo(h)
+	x.cleanDown()
+	if !k.whole {
+		h.Del("Content-Encoding")
+		h.SetContentType(k.contentType(string(a.header.ContentType())))
+	}
 }
 
 // contentType keeps the upstream's if it fits the framing.
@@ -245,20 +252,4 @@ func (b *sinkBody) Close() error {
 		b.k.x.end(ErrClientGone)
 	}
 	return nil
-}
-
-// countingWriter counts, and tells when the client cannot be written to any more.
-type countingWriter struct {
-	w      io.Writer
-	n      int64
-	failed func()
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	if err != nil {
-		c.failed()
-	}
-	return n, err
 }

@@ -4,35 +4,32 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
+
+	"github.com/valyala/fasthttp"
 )
 
 // tunnel passes an upgrade (WebSocket, for the Live API) through: the handshake
 // as a request, then bytes both ways until either side ends.
 func (x *exchange) tunnel() {
-	h := upHeader(&x.fc.Request.Header)
-	h.Set("Connection", "Upgrade")
-	h.Set("Upgrade", string(x.fc.Request.Header.Peek("Upgrade")))
-	req := x.request(string(x.fc.Method()), h)
+	h := &x.fc.Request.Header
+	m := message{to: x.to, method: string(x.fc.Method()), expect: true}
+	m.header = append(appendUpHeader(nil, h, nil), "Connection: Upgrade\r\nUpgrade: "...)
+	m.header = append(append(m.header, h.Peek("Upgrade")...), "\r\n"...)
 	x.watch.start()
-	resp, err := x.s.upgrade.RoundTrip(req)
+	a, err := x.s.leg.do(x.ctx, &m, &x.fc.Response.Header)
 	if err != nil {
 		x.fail(x.upstreamError(err))
 		return
 	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		x.answer(resp)
+	if a.status != fasthttp.StatusSwitchingProtocols {
+		x.answer(a)
 		return
 	}
-	up, ok := resp.Body.(io.ReadWriteCloser)
-	if !ok {
-		_ = resp.Body.Close()
-		x.fail(x.upstreamError(io.ErrUnexpectedEOF))
-		return
-	}
-	x.downHeader(resp.StatusCode, resp.Header, true)
+	protocol := string(x.fc.Response.Header.Peek("Upgrade"))
+	x.cleanDown()
 	x.fc.Response.Header.Set("Connection", "Upgrade")
-	x.fc.Response.Header.Set("Upgrade", resp.Header.Get("Upgrade"))
+	x.fc.Response.Header.Set("Upgrade", protocol)
+	up := a.hijack()
 	x.watch.stop()
 	x.s.tunnels.Add(1)
 	ctx := x.ctx // x's request is not valid inside the hijack
@@ -47,7 +44,7 @@ func (x *exchange) tunnel() {
 }
 
 // join copies between two connections until one side ends, or ctx does.
-func join(ctx context.Context, down net.Conn, up io.ReadWriteCloser) {
+func join(ctx context.Context, down net.Conn, up *upConn) {
 	raw := unwrap(down) // down reads first what the front has buffered
 	shut := func() {
 		_ = raw.Close()
@@ -57,10 +54,10 @@ func join(ctx context.Context, down net.Conn, up io.ReadWriteCloser) {
 	ended := make(chan struct{}) // closed by the goroutine, which ends when either side does
 	go func() {
 		defer close(ended)
-		_, _ = io.Copy(up, down)
+		_, _ = io.Copy(up.Conn, down)
 		shut()
 	}()
-	_, _ = io.Copy(raw, up)
+	_, _ = io.Copy(raw, up.br) // it may hold the first bytes
 	shut()
 	<-ended
 }

@@ -11,9 +11,11 @@ import (
 	"io"
 	"iter"
 	"mime"
-	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
@@ -25,41 +27,39 @@ import (
 type modelUpstream struct {
 	x      *exchange
 	target gemini.Target
-	header http.Header
+	header []byte // lines; without accept-encoding and what follows
+	params string // x-goog-request-params, by which Google routes; "" for none
 }
 
-// upstreamAnswer is what a Reply carries in Opaque.
-type upstreamAnswer struct{ resp *http.Response }
-
+// Generate implements [toolloop.Upstream].
 func (u *modelUpstream) Generate(ctx context.Context, model string, body []byte) (*toolloop.Reply, error) {
 	x := u.x
-	req := x.request(http.MethodPost, u.header.Clone()).WithContext(ctx)
+	// Events must be readable here: asking for no encoding saves the time that
+	// decoding takes. An answer that is encoded all the same is decoded.
+	m := message{to: x.to, method: fasthttp.MethodPost, body: body, expect: true}
+	m.header = append(slices.Clone(u.header), "Accept-Encoding: identity\r\n"...)
+	params := u.params
 	if path := u.target.Path(model); path != x.to.path() {
-		to := x.to
-		to.uri = path + strings.TrimPrefix(to.uri, to.path())
-		req.URL = to.url()
-		// Google routes by this header.
-		if p := req.Header.Get("X-Goog-Request-Params"); p != "" {
-			req.Header.Set("X-Goog-Request-Params", strings.Replace(p, url.QueryEscape(u.target.Model), url.QueryEscape(model), 1))
-		}
+		m.to.uri = path + strings.TrimPrefix(m.to.uri, m.to.path())
+		params = strings.Replace(params, url.QueryEscape(u.target.Model), url.QueryEscape(model), 1)
 	}
-	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	req.Body, _ = req.GetBody()
-	resp, err := x.s.up.RoundTrip(req)
+	if params != "" {
+		m.header = append(append(append(m.header, headerParams+": "...), params...), "\r\n"...)
+	}
+	h := new(fasthttp.ResponseHeader)
+	h.SetNoDefaultContentType(true)
+	a, err := x.s.leg.do(ctx, &m, h)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && context.Cause(x.ctx) == nil {
 			return nil, cause // the caller ended it, and knows why
 		}
 		return nil, x.upstreamError(err)
 	}
-	reply := &toolloop.Reply{Status: resp.StatusCode, Opaque: &upstreamAnswer{resp}, Close: resp.Body.Close}
-	if format, ok := u.format(resp); ok {
-		r, err := decode(resp.Body, resp.Header.Get("Content-Encoding"))
-		if err != nil {
-			return reply, nil // nobody can read it here; perhaps the client can
-		}
-		reply.Events = x.events(stream.Read(r, format, x.s.opt.Limits))
+	reply := &toolloop.Reply{Status: a.status, Opaque: a, Close: a.Close}
+	if format, ok := u.format(a); ok {
+		if r, err := decode(a, string(h.ContentEncoding())); err == nil {
+			reply.Events = x.events(stream.Read(r, format, x.s.opt.Limits))
+		} // else nobody can read it here; perhaps the client can
 	}
 	return reply, nil
 }
@@ -83,11 +83,11 @@ func (x *exchange) events(from iter.Seq2[stream.Event, error]) iter.Seq2[stream.
 
 // format says how an answer is framed; ok is false for one that holds no
 // documents.
-func (u *modelUpstream) format(resp *http.Response) (f stream.Format, ok bool) {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+func (u *modelUpstream) format(a *answer) (f stream.Format, ok bool) {
+	if a.status < 200 || a.status > 299 {
 		return "", false
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind, _, _ := mime.ParseMediaType(string(a.header.ContentType()))
 	switch {
 	case kind == "text/event-stream":
 		return stream.SSE, true

@@ -18,6 +18,7 @@ import (
 	"github.com/hookline-proxy/hookline/cmd/hookline/internal/scripted"
 	"github.com/hookline-proxy/hookline/config"
 	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/proxy"
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 )
@@ -157,7 +158,7 @@ func demo(ctx context.Context, cfg *config.Config) (scenes []scene, err error) {
 	g, err := newGateway(gatewayOptions{
 		cfg: cfg, log: slog.New(slog.DiscardHandler),
 		handler: func(next hooks.Handler) hooks.Handler { said.next = next; return said },
-		observe: func(next http.RoundTripper) http.RoundTripper { heard.next = next; return heard },
+		observe: heard.observe,
 	})
 	if err != nil {
 		return nil, err
@@ -281,38 +282,31 @@ func (r *recorder) take() []hookRun {
 
 // answers keeps what the model answered, as it came.
 type answers struct {
-	next http.RoundTripper
-
 	mu     sync.Mutex
-	bodies [][]byte // guarded by mu
+	bodies []*bytes.Buffer // guarded by mu, their contents too
 }
 
-func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := a.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
+func (a *answers) observe(proxy.Observed) io.WriteCloser {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := len(a.bodies)
-	a.bodies = append(a.bodies, nil)
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(res.Body, writerFunc(func(p []byte) (int, error) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if n < len(a.bodies) { // else it was taken
-			a.bodies[n] = append(a.bodies[n], p...)
-		}
-		return len(p), nil
-	})), res.Body}
-	return res, nil
+	b := new(bytes.Buffer)
+	a.bodies = append(a.bodies, b)
+	return heardBody{a, b}
 }
 
-type writerFunc func([]byte) (int, error)
+// heardBody is one answer on its way.
+type heardBody struct {
+	to   *answers
+	body *bytes.Buffer
+}
 
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+func (h heardBody) Write(p []byte) (int, error) {
+	h.to.mu.Lock()
+	defer h.to.mu.Unlock()
+	return h.body.Write(p)
+}
+
+func (h heardBody) Close() error { return nil }
 
 // take gives the answers since the last take. The agent has read them to their
 // end by then.
@@ -321,7 +315,7 @@ func (a *answers) take() []string {
 	defer a.mu.Unlock()
 	var all []string
 	for _, b := range a.bodies {
-		all = append(all, string(b))
+		all = append(all, b.String())
 	}
 	a.bodies = nil
 	return all

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,8 +38,8 @@ type gatewayOptions struct {
 	// shareLedger goes on with a ledger in memory when another process has the
 	// embedded one; else that is an error.
 	shareLedger bool
-	// observe wraps the transport of upstream calls; nil for none.
-	observe func(http.RoundTripper) http.RoundTripper
+	// observe reads along with upstream answers; nil for nobody.
+	observe func(proxy.Observed) io.WriteCloser
 }
 
 // newGateway turns the configuration into each room's options. Close the

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"time"
@@ -78,13 +77,10 @@ func runAgent(ctx context.Context, o runOptions, args []string, errOut io.Writer
 	if err != nil {
 		return err
 	}
-	var counts *tally.Tally
+	counts := tally.New()
 	g, err := newGateway(gatewayOptions{
 		cfg: cfg, log: log, notice: terminalNotice(errOut), shareLedger: true,
-		observe: func(next http.RoundTripper) http.RoundTripper {
-			counts = tally.New(next)
-			return counts
-		},
+		observe: counts.Observe,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())

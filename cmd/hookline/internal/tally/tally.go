@@ -11,11 +11,11 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/hookline-proxy/hookline/proxy"
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/tidwall/gjson"
 )
@@ -29,19 +29,18 @@ type Counts struct {
 	Output int64          // answer and thought tokens
 }
 
-// Tally counts. Use it as the transport of upstream calls; it is safe for
+// Tally counts. Its Observe reads along with upstream answers; it is safe for
 // concurrent use.
 type Tally struct {
-	next http.RoundTripper
 	open sync.WaitGroup // answers that are still being read along
 
 	mu sync.Mutex
 	c  Counts // guarded by mu
 }
 
-// New makes a Tally that sends through next.
-func New(next http.RoundTripper) *Tally {
-	return &Tally{next: next, c: Counts{Tools: map[string]int{}}}
+// New makes a Tally.
+func New() *Tally {
+	return &Tally{c: Counts{Tools: map[string]int{}}}
 }
 
 // Counts waits for the answers whose bodies were closed or read to the end, and
@@ -53,45 +52,40 @@ func (t *Tally) Counts() Counts {
 	return t.c
 }
 
-// RoundTrip sends the request on, and reads along if it is a model call.
-func (t *Tally) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := t.next.RoundTrip(r)
-	path := r.URL.Path
-	if r.URL.Opaque != "" { // a target that must keep its spelling stands there
-		path = r.URL.Opaque
+// Observe is what [proxy.Options.Observe] wants: it counts an answer, and reads
+// along if it is one to a model call.
+func (t *Tally) Observe(o proxy.Observed) io.WriteCloser {
+	if !strings.HasSuffix(o.Path, "enerateContent") {
+		return nil
 	}
-	if err != nil || !strings.HasSuffix(path, "enerateContent") {
-		return res, err
-	}
-	failed := res.StatusCode >= 400
+	failed := o.Status >= 400
 	t.mu.Lock()
 	t.c.Calls++
 	if failed {
 		t.c.Errors++
 	}
 	t.mu.Unlock()
-	if failed || res.Body == nil {
-		return res, nil
+	if failed {
+		return nil
 	}
 	pr, pw := io.Pipe()
 	t.open.Add(1)
-	go func() { // ends when the body is read to its end or closed
+	go func() { // ends when the writer is closed
 		defer t.open.Done()
-		t.read(res.Header, pr)
+		t.read(o, pr)
 		// What was not understood is let through: the caller must not wait.
 		_, _ = io.Copy(io.Discard, pr)
 	}()
-	res.Body = &along{body: res.Body, tee: pw}
-	return res, nil
+	return pw
 }
 
 // read counts the events of one answer.
-func (t *Tally) read(h http.Header, body io.Reader) {
+func (t *Tally) read(o proxy.Observed, body io.Reader) {
 	format := stream.Array // which takes a single object, too
-	if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+	if strings.HasPrefix(o.ContentType, "text/event-stream") {
 		format = stream.SSE
 	}
-	switch h.Get("Content-Encoding") {
+	switch o.ContentEncoding {
 	case "", "identity":
 	case "gzip":
 		z, err := gzip.NewReader(body)
@@ -130,30 +124,6 @@ func (t *Tally) read(h http.Header, body io.Reader) {
 	for name, n := range tools {
 		t.c.Tools[name] += n
 	}
-}
-
-// along copies what is read of body to tee.
-type along struct {
-	body io.ReadCloser
-	tee  *io.PipeWriter
-}
-
-func (a *along) Read(p []byte) (int, error) {
-	n, err := a.body.Read(p)
-	if n > 0 {
-		// The reader of the pipe reads to the end, whatever it finds.
-		_, _ = a.tee.Write(p[:n])
-	}
-	if err != nil {
-		a.tee.CloseWithError(err)
-	}
-	return n, err
-}
-
-func (a *along) Close() error {
-	err := a.body.Close()
-	a.tee.Close()
-	return err
 }
 
 // String is the summary for people, in one or two lines without a line end.

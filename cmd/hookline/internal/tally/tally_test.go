@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hookline-proxy/hookline/proxy"
 )
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func zipped(t *testing.T, s string) string {
 	t.Helper()
@@ -52,24 +49,15 @@ func TestTally(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tally := New(transport(func(*http.Request) (*http.Response, error) {
-				h := http.Header{"Content-Type": {tt.typ}, "Content-Encoding": {tt.encoding}}
-				return &http.Response{StatusCode: tt.status, Header: h, Body: io.NopCloser(strings.NewReader(tt.body))}, nil
-			}))
-			r, err := http.NewRequest(http.MethodPost, "http://h"+tt.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := tally.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(res.Body)
-			if err != nil || string(got) != tt.body {
-				t.Errorf("body: %d bytes, %v, want the %d that were sent", len(got), err, len(tt.body))
-			}
-			if err := res.Body.Close(); err != nil {
-				t.Error(err)
+			tally := New()
+			w := tally.Observe(proxy.Observed{Path: tt.path, Status: tt.status, ContentType: tt.typ, ContentEncoding: tt.encoding})
+			if w != nil {
+				if n, err := io.WriteString(w, tt.body); n != len(tt.body) || err != nil {
+					t.Errorf("took %d bytes, %v", n, err)
+				}
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			if d := cmp.Diff(tt.want, tally.Counts()); d != "" {
 				t.Errorf("counts (-want +got):\n%s", d)
@@ -79,18 +67,12 @@ func TestTally(t *testing.T) {
 }
 
 func TestTallyClosedEarly(t *testing.T) {
-	tally := New(transport(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("[{"))}, nil
-	}))
-	r, err := http.NewRequest(http.MethodPost, "http://h/v1/models/m:generateContent", nil)
-	if err != nil {
-		t.Fatal(err)
+	tally := New()
+	w := tally.Observe(proxy.Observed{Path: "/v1/models/m:generateContent", Status: 200})
+	if _, err := io.WriteString(w, "[{"); err != nil {
+		t.Error(err)
 	}
-	res, err := tally.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := res.Body.Close(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
 	if c := tally.Counts(); c.Calls != 1 {

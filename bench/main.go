@@ -1,0 +1,82 @@
+// Bench measures what hookline costs on the way of a streamed answer. One run
+// holds every contender - no proxy at all, nginx, net/http/httputil, hookline
+// without and with hooks - in random order, several rounds, each a process of its
+// own on this machine; each answer is compared byte for byte. It prints a table
+// in Markdown; -out also writes it to a file.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := bench(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type settings struct {
+	duration time.Duration
+	rounds   int
+	only     string
+	out      string
+	profile  string
+}
+
+func bench() error {
+	var s settings
+	var role, upstream, hook string
+	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of one round of one contender")
+	flag.IntVar(&s.rounds, "rounds", 7, "rounds of each contender")
+	flag.StringVar(&s.only, "only", "", "contenders to run, separated by commas; empty for all")
+	flag.StringVar(&s.out, "out", "", "file to write the table to as well")
+	flag.StringVar(&s.profile, "profile", "", "folder for CPU profiles of the Go contenders")
+	flag.StringVar(&role, "role", "", "internal: what this process is to be")
+	flag.StringVar(&upstream, "upstream", "", "internal: URL of the upstream")
+	flag.StringVar(&hook, "hook", "", "internal: kind of the hook on every chunk")
+	flag.Parse()
+	if role != "" {
+		return serveRole(role, upstream, hook)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var table strings.Builder
+	if err := measure(ctx, s, io.MultiWriter(&table, os.Stdout)); err != nil {
+		return err
+	}
+	if s.out != "" {
+		return os.WriteFile(s.out, []byte(table.String()), 0o644)
+	}
+	return nil
+}
+
+// measure runs everything and prints the report.
+func measure(ctx context.Context, s settings, w io.Writer) error {
+	dir, err := os.MkdirTemp("", "hookline-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	up, err := startRole(ctx, s, "upstream", "", "")
+	if err != nil {
+		return err
+	}
+	defer up.stop()
+	fmt.Fprintf(w, "%s\n\n", machine())
+	if err := throughput(ctx, s, up.addr, dir, w); err != nil {
+		return err
+	}
+	if s.only != "" {
+		return nil
+	}
+	return errors.Join(hookCosts(ctx, s, up.addr, w), openStreams(ctx, s, up.addr, w))
+}
