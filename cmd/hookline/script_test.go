@@ -33,7 +33,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
-			return nil
+			examples, err := filepath.Abs("../../examples")
+			env.Setenv("EXAMPLES", examples)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "setfile": setFile, "sigterm": sigTerm},
 	})
@@ -69,6 +71,7 @@ func model(addrFile, logFile string) error {
 			scripted.Line{Prompt: "clean", Steps: []scripted.Answer{
 				{Calls: []scripted.Call{{Name: "run_shell_command", Args: `{"command":"rm -rf /"}`}}}, {Text: "The answer was: ", Echo: true},
 			}},
+			scripted.Line{Prompt: "mail", Steps: []scripted.Answer{{Text: "Write to jane.doe@example.com or to j@example.org. Do it now."}}},
 			scripted.Line{Prompt: "wait", Steps: []scripted.Answer{{Text: "never", Delay: time.Hour}}},
 			scripted.Line{Steps: []scripted.Answer{{Text: "Hello from the model."}}},
 		),
