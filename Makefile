@@ -7,13 +7,13 @@ define step
 @echo "== $(1)"; begun=$$(date +%s); { $(2); } || exit 1; echo "== $(1): $$(( $$(date +%s) - begun )) s"
 endef
 
-.PHONY: build test format vet staticcheck tidy cross clients race bench
+.PHONY: build test format vet staticcheck tidy cross clients oracle race bench
 
 build:
 	$(GO) build -o bin/hookline ./cmd/hookline
 
 # Everything that a change has to pass. Installs what it needs.
-test: format tidy vet cross staticcheck clients race
+test: format tidy vet cross staticcheck clients oracle race
 
 format:
 	$(call step,format,out=$$(gofmt -l *.go $(ROOMS)); test -z "$$out" || { echo "not formatted:" $$out; exit 1; })
@@ -37,6 +37,10 @@ clients: testdata/clients/node_modules/.package-lock.json
 
 testdata/clients/node_modules/.package-lock.json: testdata/clients/package-lock.json
 	$(call step,npm ci,cd testdata/clients && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json)
+
+# Many random conversations against the oracle; with the race detector there are fewer.
+oracle:
+	$(call step,oracle,$(GO) test -run '^TestOracle$$' ./toolloop)
 
 race:
 	$(call step,race,$(GO) test -race -shuffle=on -timeout 30m ./...)

@@ -45,6 +45,7 @@ type lane struct {
 	thoughts bool
 	all      []byte // shown, thoughts included: some agents can't tell them apart
 	calls    []translate.Part
+	signed   []string // signatures of other parts
 }
 
 func (a *answer) lane(candidate int) *lane {
@@ -154,7 +155,7 @@ func (a *answer) finish(ctx context.Context, reason string) error {
 	}
 	w := a.call.Wire
 	a.lane(0).see([]translate.Part{w.TextPart(reason)})
-	if err := a.record(ctx, map[int]*turnRecord{0: {Rounds: a.done, Clear: a.clear, Retries: a.own}}); err != nil {
+	if err := a.record(ctx, map[int]*turnRecord{0: {Unasked: a.history.unasked, Rounds: a.done, Clear: a.clear, Retries: a.own}}); err != nil {
 		return a.broken(err)
 	}
 	chunk := w.Answer(a.like, 0, []translate.Part{w.TextPart(reason)}, "STOP")
@@ -233,6 +234,9 @@ func (h *history) signed() bool {
 // see notes parts that the agent is sent.
 func (l *lane) see(parts []translate.Part) {
 	for _, p := range parts {
+		if p.Kind != translate.KindCall && p.Signature != "" {
+			l.signed = append(l.signed, p.Signature)
+		}
 		switch p.Kind {
 		case translate.KindText:
 			l.text = appendText(l.text, p.Text)
@@ -310,6 +314,9 @@ func (a *answer) record(ctx context.Context, recs map[int]*turnRecord) error {
 	k := a.history.keys
 	var es []store.Entry
 	for candidate, rec := range recs {
+		if candidate == 0 && a.history.conversation && a.loop.agentEvents() {
+			es = append(es, store.Entry{Key: k.waits(), Value: a.history.waits(len(rec.Shown) > 0)})
+		}
 		ln := a.lane(candidate)
 		calls := make([]item, 0, len(ln.calls))
 		count := map[digest]int{}
@@ -334,6 +341,9 @@ func (a *answer) record(ctx context.Context, recs map[int]*turnRecord) error {
 			continue
 		}
 		es = append(es, store.Entry{Key: to, Value: value})
+		for _, s := range ln.signed {
+			es = append(es, store.Entry{Key: k.signature(s), Value: encodePointer(to, -1)})
+		}
 		for i, c := range calls {
 			es = append(es, store.Entry{Key: k.call(callIdentity("", c.part.Name, c.body, loose, c.ordinal)), Value: encodePointer(to, i)})
 			if c.part.ID != "" {

@@ -176,9 +176,14 @@ func (k keys) signature(sig string) store.Key {
 }
 
 // result names what became of a function result: of that content in this
-// session, of that content in any session, of any content.
-func (k keys) result(call, response digest) store.Key {
-	return store.Key(k.start("result", true).bytes(call[:]).bytes(response[:]).sum())
+// session (and of how many like it there were before), of that content in any
+// session, of any content.
+func (k keys) result(call, response digest, repeat int) store.Key {
+	d := k.start("result", true).bytes(call[:]).bytes(response[:])
+	if repeat > 0 {
+		d.int(repeat)
+	}
+	return store.Key(d.sum())
 }
 
 func (k keys) oldResult(call, response digest) store.Key {
@@ -207,6 +212,14 @@ func (k keys) user(prompt digest, ordinal int) store.Key {
 func (k keys) anyUser(prompt digest) store.Key {
 	return store.Key(k.start("anyuser", false).bytes(prompt[:]).sum())
 }
+
+// deniedPrompt names a prompt that was denied by its text alone, wherever it stands.
+func (k keys) deniedPrompt(said string) store.Key {
+	return store.Key(k.start("denied", false).string(said).sum())
+}
+
+// waits names the entry that says whether the session's newest answer left calls open.
+func (k keys) waits() store.Key { return store.Key(k.start("waits", true).sum()) }
 
 // sessionStart names the entry that says that a session has begun.
 func (k keys) sessionStart() store.Key { return store.Key(k.start("session", true).sum()) }

@@ -2,6 +2,8 @@ package toolloop
 
 import (
 	"bytes"
+	"math"
+	"slices"
 
 	"github.com/hookline-proxy/hookline/translate"
 )
@@ -16,12 +18,10 @@ type run struct {
 	// user runs
 	results []item
 	full    digest // texts and results
-	loose   digest // texts and names of results: survives an agent that masks old results
+	loose   digest // the prompt, else texts and names of results: survives an agent that masks or drops old turns
 
-	prompt    *translate.Turn // the turn in which the user speaks; nil for none
-	said      string          // what the user says in it
-	promptKey digest
-	user      *userRecord
+	prompt  *prompt   // the turn in which the user speaks; nil for none
+	earlier []*prompt // those before it, of answers that the agent did not keep
 
 	// model runs
 	calls []item
@@ -43,6 +43,8 @@ type item struct {
 	ordinal int    // among those of the same name and body in its run
 	call    *item  // results: the call answered, never nil
 	shown   digest // calls: its identity, as the agent has it
+	at      int    // results: which of the turn's calls it answers; math.MaxInt for none
+	repeat  int    // results: how many earlier ones of the history look the same
 }
 
 // split cuts a history into runs and takes their digests.
@@ -57,7 +59,7 @@ func split(turns []translate.Turn) []*run {
 		i = j
 	}
 	var near *run
-	seen, prompts := map[digest]int{}, map[digest]int{}
+	seen, prompts, repeats := map[digest]int{}, map[digest]int{}, map[[2]digest]int{}
 	for i, r := range runs {
 		if !r.model {
 			r.readUser()
@@ -66,7 +68,13 @@ func split(turns []translate.Turn) []*run {
 				before = runs[i-1]
 			}
 			r.pair(before)
-			r.readPrompt(before, prompts)
+			for k := range r.results {
+				// An agent without call ids that asks for the same again and again.
+				like := [2]digest{r.results[k].call.shown, r.results[k].body}
+				r.results[k].repeat = repeats[like]
+				repeats[like]++
+			}
+			r.readPrompts(before, prompts)
 			near = r
 			continue
 		}
@@ -80,7 +88,10 @@ func split(turns []translate.Turn) []*run {
 func (r *run) readUser() {
 	var full, loose digester
 	count := map[digest]int{}
-	for _, t := range r.turns {
+	for i, t := range r.turns {
+		if i == len(r.turns)-1 && !hasResults(t) {
+			loose = digester{} // a prompt stands for itself, whatever is left of the turns before it
+		}
 		for _, p := range t.Parts {
 			switch p.Kind {
 			case translate.KindText:
@@ -95,6 +106,10 @@ func (r *run) readUser() {
 		}
 	}
 	r.full, r.loose = full.sum(), loose.sum()
+}
+
+func hasResults(t translate.Turn) bool {
+	return slices.ContainsFunc(t.Parts, func(p translate.Part) bool { return p.Kind == translate.KindResult })
 }
 
 func (r *run) readModel(near *run) {
@@ -162,7 +177,7 @@ func (r *run) pair(before *run) {
 	take := func(res *item, ok func(*item) bool) bool {
 		for i, c := range open {
 			if c != nil && ok(c) {
-				res.call, open[i] = c, nil
+				res.call, res.at, open[i] = c, i, nil
 				return true
 			}
 		}
@@ -181,6 +196,7 @@ func (r *run) pair(before *run) {
 		}
 		if !take(res, func(c *item) bool { return c.part.Name == res.part.Name }) {
 			c := translate.Part{ID: res.part.ID, Name: res.part.Name}
+			res.at = math.MaxInt
 			res.call = &item{part: c, shown: callIdentity(c.ID, c.Name, digest{}, r.loose, res.ordinal)}
 		}
 	}

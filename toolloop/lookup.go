@@ -3,9 +3,11 @@ package toolloop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookline-proxy/hookline/toolloop/store"
+	"github.com/hookline-proxy/hookline/translate"
 )
 
 // lookup finds the records of a history's runs and results in at most three
@@ -50,11 +52,14 @@ func (l *lookup) find(ctx context.Context, results map[*item]*resultRecord) erro
 			l.ask(l.keys.turn(r.base, r.ordinal), func(v []byte) { r.accept(v) })
 		}
 		if r.prompt != nil {
-			l.ask(l.keys.user(r.promptKey, r.ordinal), func(v []byte) { r.acceptUser(v) })
+			l.ask(l.keys.user(r.prompt.key, r.prompt.ordinal), r.prompt.accept)
+		}
+		for _, p := range r.earlier {
+			l.ask(l.keys.user(p.key, p.ordinal), p.accept)
 		}
 		for i := range r.results {
 			res := &r.results[i]
-			l.ask(l.keys.result(res.call.shown, res.body), func(v []byte) { acceptResult(results, res, v, false) })
+			l.ask(l.keys.result(res.call.shown, res.body, res.repeat), func(v []byte) { acceptResult(results, res, v, false) })
 		}
 	}
 	if err := l.fetch(ctx); err != nil {
@@ -65,11 +70,14 @@ func (l *lookup) find(ctx context.Context, results map[*item]*resultRecord) erro
 		if r.model && r.rec == nil {
 			l.askPointers(r, pointers)
 		}
+		for _, p := range r.earlier {
+			l.askPrompt(p)
+		}
 		if r == newest {
 			continue // the newest results are new in this session, whatever another one holds
 		}
-		if r.prompt != nil && r.user == nil {
-			l.ask(l.keys.anyUser(r.promptKey), func(v []byte) { r.acceptUser(v) })
+		if r.prompt != nil {
+			l.askPrompt(r.prompt)
 		}
 		for i := range r.results {
 			res := &r.results[i]
@@ -83,7 +91,30 @@ func (l *lookup) find(ctx context.Context, results map[*item]*resultRecord) erro
 	if err := l.fetch(ctx); err != nil {
 		return err
 	}
-	return l.follow(ctx, pointers)
+	if err := l.follow(ctx, pointers); err != nil {
+		return err
+	}
+	for i, r := range l.runs {
+		// What stood before a denied prompt may be gone from the agent's history;
+		// the answer behind it tells, too.
+		if r.model && i > 0 && r.rec != nil && r.rec.Unasked && l.runs[i-1].prompt != nil && l.runs[i-1].prompt.rec == nil {
+			l.runs[i-1].prompt.rec = &userRecord{Drop: true}
+		}
+	}
+	return nil
+}
+
+// askPrompt looks for an old prompt in any session, and by its text alone: an
+// agent may have dropped what stood around a prompt that the model must not see.
+func (l *lookup) askPrompt(p *prompt) {
+	if p.rec == nil {
+		l.ask(l.keys.anyUser(p.key), p.accept)
+		l.ask(l.keys.deniedPrompt(p.said), func(v []byte) {
+			if p.rec == nil {
+				p.accept(v)
+			}
+		})
+	}
 }
 
 // pointer leads to the record of a turn, found by one of its calls or as a whole.
@@ -101,17 +132,25 @@ func (l *lookup) askPointers(r *run, into map[*run][]pointer) {
 			}
 		})
 	}
-	if len(r.text) > 0 || len(r.calls) > 0 {
-		add(l.keys.anyTurn(r.looseBase), -1)
+	for _, t := range r.turns {
+		for _, p := range t.Parts {
+			if p.Kind != translate.KindCall && p.Signature != "" {
+				add(l.keys.signature(p.Signature), -1)
+			}
+		}
 	}
+	for i, c := range r.calls {
+		if c.part.Signature != "" {
+			// Turns that look the same differ in their signatures.
+			add(l.keys.signature(c.part.Signature), i)
+		}
+	}
+	add(l.keys.anyTurn(r.looseBase), -1)
 	for i, c := range r.calls {
 		add(l.keys.call(c.shown), i)
 		if c.part.ID != "" {
 			// The agent may have made the id up: then the call's place finds it.
 			add(l.keys.call(callIdentity("", c.part.Name, c.body, r.near, c.ordinal)), i)
-		}
-		if c.part.Signature != "" {
-			add(l.keys.signature(c.part.Signature), i)
 		}
 	}
 }
@@ -144,7 +183,7 @@ func (l *lookup) follow(ctx context.Context, pointers map[*run][]pointer) error 
 			if p.call < 0 && r.align(rec) {
 				break
 			}
-			if p.call >= 0 && r.alignAt(rec, p, ps) {
+			if p.call >= 0 && (rec.sameCalls(r.calls) && r.align(rec) || r.alignAt(rec, p, ps)) {
 				break
 			}
 		}
@@ -156,12 +195,6 @@ func (l *lookup) follow(ctx context.Context, pointers map[*run][]pointer) error 
 func (r *run) accept(v []byte) {
 	if rec, err := decodeTurn(v); err == nil {
 		r.align(rec)
-	}
-}
-
-func (r *run) acceptUser(v []byte) {
-	if rec, err := decodeUser(v); err == nil {
-		r.user = rec
 	}
 }
 
@@ -183,6 +216,11 @@ func (r *run) align(rec *turnRecord) bool {
 	}
 	r.rec, r.matched = rec, matched
 	return true
+}
+
+// sameCalls reports whether the agent has the calls that it was shown.
+func (rec *turnRecord) sameCalls(calls []item) bool {
+	return slices.EqualFunc(rec.Shown, calls, func(s shownCall, c item) bool { return s.Args == c.body && s.Name == c.part.Name })
 }
 
 // alignAt takes a record that was found by single calls, where the agent changed

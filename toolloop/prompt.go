@@ -1,8 +1,10 @@
 package toolloop
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookline-proxy/hookline/hooks"
@@ -33,40 +35,83 @@ func stripInjected(text string) string {
 	return text
 }
 
-// readPrompt finds the turn in which the user speaks: the last one of the run,
-// unless it brings results.
-func (r *run) readPrompt(before *run, count map[digest]int) {
-	t := &r.turns[len(r.turns)-1]
-	var said strings.Builder
-	for _, p := range t.Parts {
-		switch p.Kind {
-		case translate.KindResult:
-			return
-		case translate.KindText:
-			said.WriteString(stripInjected(textOf(p)))
-		}
+// prompt is a turn in which the user speaks.
+type prompt struct {
+	turn    int    // index in the run's turns
+	said    string // what the user says, without injected blocks
+	key     digest
+	ordinal int // how many prompts before it have the same key
+	rec     *userRecord
+}
+
+// accept takes a record that was found.
+func (p *prompt) accept(v []byte) {
+	if rec, err := decodeUser(v); err == nil {
+		p.rec = rec
 	}
-	r.prompt, r.said = t, said.String()
+}
+
+// readPrompts finds the turns in which the user speaks: those that bring no
+// results. The last turn of the run is the prompt; earlier ones are prompts whose
+// answers the agent did not keep, since the user broke them off.
+func (r *run) readPrompts(before *run, count map[digest]int) {
 	var near digest
 	if before != nil {
 		near = before.content
 	}
-	var d digester
-	r.promptKey = d.bytes(near[:]).string(r.said).sum()
-	r.ordinal = count[r.promptKey]
-	count[r.promptKey]++
+	for i := range r.turns {
+		p := &prompt{turn: i}
+		var said strings.Builder
+		results := false
+		for _, part := range r.turns[i].Parts {
+			results = results || part.Kind == translate.KindResult
+			if part.Kind == translate.KindText {
+				said.WriteString(stripInjected(textOf(part)))
+			}
+		}
+		if p.said = said.String(); results {
+			continue
+		}
+		var d digester
+		p.key = d.bytes(near[:]).string(p.said).sum()
+		p.ordinal = count[p.key]
+		count[p.key]++
+		if i == len(r.turns)-1 {
+			r.prompt = p
+		} else if p.said != "" {
+			r.earlier = append(r.earlier, p)
+		}
+	}
 }
 
-// prompts makes the run's prompt what the model is shown of it.
+// prompts makes the run's prompts what the model is shown of them.
 func (h *history) prompts(r *run) {
-	rec := r.user
-	if rec == nil || r.prompt == nil || !rec.Drop && len(rec.Blocks) == 0 {
-		return
+	all := r.earlier
+	if r.prompt != nil {
+		all = append(all[:len(all):len(all)], r.prompt)
 	}
-	h.changed = true
-	last := len(r.turns) - 1
-	t := translate.Turn{Role: r.prompt.Role}
-	for _, p := range r.prompt.Parts {
+	var turns []translate.Turn
+	next := 0
+	for _, p := range all {
+		if p.rec == nil || !p.rec.Drop && len(p.rec.Blocks) == 0 {
+			continue
+		}
+		turns = append(turns, r.turns[next:p.turn]...)
+		next = p.turn + 1
+		if t := h.shownPrompt(r.turns[p.turn], p.rec); len(t.Parts) > 0 {
+			turns = append(turns, t)
+		}
+	}
+	if next > 0 {
+		h.changed = true
+		r.turns = append(turns, r.turns[next:]...)
+	}
+}
+
+// shownPrompt is what the model is shown of a prompt; without parts when nothing.
+func (h *history) shownPrompt(said translate.Turn, rec *userRecord) translate.Turn {
+	t := translate.Turn{Role: said.Role}
+	for _, p := range said.Parts {
 		if rec.Drop && !(p.Kind == translate.KindText && stripInjected(textOf(p)) == "") {
 			continue // what the agent put beside the user's words stays
 		}
@@ -75,11 +120,7 @@ func (h *history) prompts(r *run) {
 	for _, b := range rec.Blocks {
 		t.Parts = append(t.Parts, h.call.Wire.TextPart(b))
 	}
-	turns := append([]translate.Turn(nil), r.turns[:last]...)
-	if len(t.Parts) > 0 {
-		turns = append(turns, t)
-	}
-	r.turns = turns
+	return t
 }
 
 // newPrompt fires SessionStart and BeforeAgent for a prompt that is new.
@@ -89,14 +130,14 @@ func (h *history) newPrompt(ctx context.Context) error {
 		return nil
 	}
 	r := h.lastPrompt()
-	if r == nil || r.user != nil {
+	if r == nil || r.prompt.rec != nil {
 		return nil
 	}
 	newest := r == h.runs[len(h.runs)-1]
 	if !newest && !l.has(hooks.SessionStart) {
 		return nil
 	}
-	key := h.keys.user(r.promptKey, r.ordinal)
+	key := h.keys.user(r.prompt.key, r.prompt.ordinal)
 	v, err := l.once(ctx, h.call, key, func(ctx context.Context) ([]byte, error) {
 		rec := &userRecord{}
 		if l.has(hooks.SessionStart) {
@@ -109,16 +150,67 @@ func (h *history) newPrompt(ctx context.Context) error {
 			}
 		}
 		if newest && l.has(hooks.BeforeAgent) {
-			l.beforeAgent(ctx, h.call, r.said, rec)
+			l.beforeAgent(ctx, h.call, r.prompt.said, rec)
 		}
 		v := rec.encode()
-		return v, l.put(ctx, h.call, store.Entry{Key: h.keys.anyUser(r.promptKey), Value: v})
+		es := []store.Entry{{Key: h.keys.anyUser(r.prompt.key), Value: v}}
+		if rec.Drop {
+			es = append(es, store.Entry{Key: h.keys.deniedPrompt(r.prompt.said), Value: (&userRecord{Drop: true}).encode()})
+		}
+		return v, l.put(ctx, h.call, es...)
 	})
 	if err != nil {
 		return fmt.Errorf("BeforeAgent: %w", err)
 	}
-	r.acceptUser(v)
+	r.prompt.accept(v)
 	return nil
+}
+
+// agentEvents reports whether hooks listen to what is fired for turns of a
+// conversation only.
+func (l *Loop) agentEvents() bool {
+	return l.has(hooks.SessionStart) || l.has(hooks.BeforeAgent) || l.has(hooks.AfterAgent)
+}
+
+// waits is the entry that says whether a session's newest answer left calls open:
+// then it holds what that answer's history begins with.
+func (h *history) waits(calls bool) []byte {
+	if !calls {
+		return nil
+	}
+	return h.opening
+}
+
+// openingOf is a digest of what the first turn of a history says.
+func openingOf(turns []translate.Turn) []byte {
+	var d digester
+	if len(turns) > 0 {
+		for _, p := range turns[0].Parts {
+			d.buf = appendText(d.buf, p.Text)
+		}
+	}
+	sum := d.sum()
+	return sum[:]
+}
+
+// subagent reports whether a history that begins anew is a subagent's, for which
+// its parent, of the same session, waits. The parent's own first request, sent
+// again, begins as before.
+func (h *history) subagent(ctx context.Context) (bool, error) {
+	if !h.loop.agentEvents() || len(h.runs) > 1 {
+		return false, nil
+	}
+	vals, err := h.loop.store.Get(ctx, []store.Key{h.keys.waits()})
+	if err != nil {
+		return false, h.loop.storeDown(ctx, h.call, err)
+	}
+	return len(vals[0]) > 0 && !bytes.Equal(vals[0], h.opening), nil
+}
+
+// fresh reports whether a history begins anew: nothing was answered yet, and none
+// of the prompts is known but, maybe, the newest.
+func (h *history) fresh() bool {
+	return len(h.runs) == 1 && !slices.ContainsFunc(h.runs[0].earlier, func(p *prompt) bool { return p.rec != nil })
 }
 
 // lastPrompt is the newest run in which the user speaks; nil for none.
@@ -162,7 +254,7 @@ func (l *Loop) beforeAgent(ctx context.Context, c *Call, prompt string, rec *use
 func (h *history) sessionStart(ctx context.Context, r *run) (string, error) {
 	l := h.loop
 	source, key := "resume", h.keys.sessionStart()
-	if len(h.runs) == 1 {
+	if h.fresh() {
 		// A history that begins anew in a session that is known was cleared.
 		vals, err := l.store.Get(ctx, []store.Key{key})
 		if err != nil {
@@ -172,7 +264,7 @@ func (h *history) sessionStart(ctx context.Context, r *run) (string, error) {
 		if vals[0] != nil {
 			source = "clear"
 		}
-		key = h.keys.sessionPrompt(r.promptKey)
+		key = h.keys.sessionPrompt(r.prompt.key)
 	}
 	mine := false
 	v, err := l.once(ctx, h.call, key, func(ctx context.Context) ([]byte, error) {

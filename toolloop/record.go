@@ -14,6 +14,8 @@ type turnRecord struct {
 	// Tail: the calls are tail calls of earlier results; the turn is not shown
 	// to the model, and its results become those of the calls that began it.
 	Tail bool
+	// Unasked: the prompt that the turn answers is not shown to the model.
+	Unasked bool
 	// Clear: the history up to and with this many rounds' answers is forgotten;
 	// 0 for none. What is left begins with that round's Reply.
 	Clear int
@@ -173,6 +175,7 @@ func (r *turnRecord) encode() []byte {
 	e := encoder{b: []byte{tagTurn, recVersion}}
 	e.bool(r.Same)
 	e.bool(r.Tail)
+	e.bool(r.Unasked)
 	e.int(r.Clear)
 	e.int(r.Retries)
 	e.int(len(r.Rounds))
@@ -202,7 +205,7 @@ func decodeTurn(b []byte) (*turnRecord, error) {
 		return nil, errRecord
 	}
 	d := decoder{b: b[2:]}
-	r := &turnRecord{Same: d.bool(), Tail: d.bool(), Clear: d.int(), Retries: d.int()}
+	r := &turnRecord{Same: d.bool(), Tail: d.bool(), Unasked: d.bool(), Clear: d.int(), Retries: d.int()}
 	for range d.count() {
 		r.Rounds = append(r.Rounds, mRound{Parts: d.list(), Reply: d.list()})
 	}

@@ -20,17 +20,11 @@ func (r *round) afterAgent(ctx context.Context, ch *change) (next *mRound, ended
 	}
 	prompt := ""
 	if p := r.history.lastPrompt(); p != nil {
-		prompt = p.said
-	}
-	var text []byte
-	for _, p := range ch.parts {
-		if p.Kind == translate.KindText {
-			text = appendText(text, p.Text)
-		}
+		prompt = p.prompt.said
 	}
 	in := l.input(r.call, hooks.AfterAgent, "", 0, []hooks.Field{
 		{Key: "prompt", Value: quote(prompt)},
-		{Key: "prompt_response", Value: quote(string(text))},
+		{Key: "prompt_response", Value: quote(string(r.said))},
 		{Key: "stop_hook_active", Value: boolean(r.retries > 0)},
 	})
 	d := l.hooks.Fire(ctx, in)

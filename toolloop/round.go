@@ -20,6 +20,7 @@ type round struct {
 	held  []*translate.Chunk // chunks that wait for the end: from the first call on, or one with a finish reason
 	calls bool               // some held chunk has a call
 	parts map[int][]translate.Part
+	said  []byte // text of the first candidate, as the agent sees it
 	usage json.RawMessage
 	win   *windows
 }
@@ -177,7 +178,13 @@ func (r *round) deliver(ctx context.Context, chunk *translate.Chunk) (ended bool
 // keep notes what the model's side holds of a chunk: what the agent is shown, but
 // for signed parts, which stay as the model made them (own).
 func (r *round) keep(index int, parts, own []translate.Part) {
+	if r.parts[index] == nil {
+		r.parts[index] = []translate.Part{} // an answer without parts is one, too
+	}
 	for _, p := range parts {
+		if index == 0 && p.Kind == translate.KindText {
+			r.said = appendText(r.said, p.Text)
+		}
 		if p.Signature != "" {
 			if i := slices.IndexFunc(own, func(o translate.Part) bool { return o.Signature == p.Signature }); i >= 0 {
 				p = own[i]
@@ -278,9 +285,6 @@ func (r *round) settle(ctx context.Context) (*mRound, error) {
 			}
 		}
 		recs[index] = r.settled(ch)
-		if r.history.conversation && index == 0 {
-			r.loop.sessions.waits(r.call, len(recs[index].Shown) > 0)
-		}
 	}
 	return nil, r.last(ctx, changes, recs)
 }
@@ -374,8 +378,11 @@ func (r *round) stopped(ctx context.Context, ch *change, reason string) error {
 	m.Parts, _ = r.modelParts(ch)
 	for i, p := range ch.calls {
 		text := stoppedByHook + reason
-		if v := ch.verdicts[i]; v.kind == verdictDeny {
+		switch v := ch.verdicts[i]; v.kind {
+		case verdictDeny:
 			text = blockedByHook + v.reason
+		case verdictStop:
+			text = stoppedByHook + v.reason
 		}
 		m.Reply = append(m.Reply, r.refusal(p, text))
 	}

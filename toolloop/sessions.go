@@ -17,7 +17,7 @@ const endWait = 1500 * time.Millisecond
 
 // sessions are the conversations that this process serves. What must outlive the
 // process stands in the store; this is for what only a living process can tell:
-// that a session has gone silent, and that it waits for tools.
+// that a session has gone silent.
 type sessions struct {
 	loop *Loop
 	idle time.Duration
@@ -31,7 +31,6 @@ type sessions struct {
 type session struct {
 	call  Call // the newest one, without body and upstream
 	timer *time.Timer
-	tools bool // its newest answer left calls open
 }
 
 func sessionKey(c *Call) string { return c.Tenant + "\x00" + c.Session }
@@ -61,29 +60,6 @@ func (s *sessions) entry(key string) *session {
 		s.active[key] = &session{}
 	}
 	return s.active[key]
-}
-
-// waits notes whether a session's newest answer left calls open. A fresh history
-// that arrives meanwhile is a subagent's, not a new conversation.
-func (s *sessions) waits(c *Call, tools bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := sessionKey(c)
-	if tools {
-		s.entry(key).tools = true
-	} else if a := s.active[key]; a != nil {
-		a.tools = false
-		if a.timer == nil {
-			delete(s.active, key)
-		}
-	}
-}
-
-func (s *sessions) waiting(c *Call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.active[sessionKey(c)]
-	return a != nil && a.tools
 }
 
 // silent ends a session that was not used for the idle time.

@@ -25,7 +25,9 @@ type history struct {
 	slots   []slot // results that wait for their tail call's result
 
 	conversation bool   // the call is a turn of the conversation, no side call of the agent
+	opening      []byte // see [openingOf]
 	stop         string // what the newest results or prompt ask for: the turn ends with this reason; "" for none
+	unasked      bool   // the model is not shown the prompt that asked for it
 }
 
 // slot is a result in out whose place a tail call's result takes.
@@ -39,13 +41,15 @@ type slot struct {
 // toModel turns the agent's history into the model's. It fires AfterTool for
 // results that are new.
 func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, conversation bool) (*history, error) {
-	h := &history{loop: l, call: c, conversation: conversation, keys: keys{tenant: c.Tenant, session: c.Session}, runs: split(req.Turns), results: map[*item]*resultRecord{}}
+	h := &history{loop: l, call: c, conversation: conversation, keys: keys{tenant: c.Tenant, session: c.Session}, runs: split(req.Turns), opening: openingOf(req.Turns), results: map[*item]*resultRecord{}}
 	if len(h.runs) == 0 {
 		return h, nil
 	}
-	if len(h.runs) == 1 && l.sessions.waiting(c) {
-		h.conversation = false // a subagent's: its parent waits for it
+	sub, err := h.subagent(ctx)
+	if err != nil {
+		return nil, err
 	}
+	h.conversation = h.conversation && !sub
 	h.transcribe(ctx)
 	look := lookup{store: l.store, keys: h.keys, runs: h.runs}
 	if err := look.find(ctx, h.results); err != nil {
@@ -76,8 +80,8 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 		}
 		if i < len(h.runs)-1 {
 			h.stop = "" // an old stop: its answer follows and is left out
-		} else if r.user != nil && r.user.Answer != "" {
-			h.stop = r.user.Answer
+		} else if p := r.prompt; p != nil && p.rec != nil && p.rec.Answer != "" {
+			h.stop, h.unasked = p.rec.Answer, p.rec.Drop
 		}
 	}
 	return h, nil
@@ -423,6 +427,7 @@ func (r *resultRecord) apply(body json.RawMessage) (json.RawMessage, bool) {
 // tailResults puts the results of tail calls in the places of those that they
 // extend.
 func (h *history) tailResults(ctx context.Context, r, before *run) error {
+	h.prompts(r)
 	h.changed = true
 	slots := h.slots
 	origin := map[*item]string{}
@@ -470,6 +475,10 @@ func (h *history) tailResults(ctx context.Context, r, before *run) error {
 		last = &slots[0]
 	}
 	for _, t := range r.turns {
+		if !hasResults(t) {
+			h.out = append(h.out, t) // the user spoke again, and the agent kept no answer before that
+			continue
+		}
 		for _, p := range t.Parts {
 			if p.Kind != translate.KindResult && last != nil {
 				h.out[last.turn].Parts = append(h.out[last.turn].Parts, p)

@@ -42,9 +42,12 @@ func (h *history) fire(ctx context.Context, r *run, origin map[*item]string) err
 	for i, res := range fresh {
 		h.results[res] = recs[i]
 	}
+	// Agents send results as their tools finish: the model's order decides.
+	first := -1
 	for i := range r.results {
-		if rec := h.results[&r.results[i]]; rec != nil && rec.Stop != "" && h.stop == "" {
-			h.stop = rec.Stop
+		rec := h.results[&r.results[i]]
+		if rec != nil && rec.Stop != "" && (first < 0 || r.results[i].at < r.results[first].at) {
+			first, h.stop = i, rec.Stop
 		}
 	}
 	return nil
@@ -53,7 +56,7 @@ func (h *history) fire(ctx context.Context, r *run, origin map[*item]string) err
 // once fires AfterTool for one result, unless another request is at it: then it
 // waits for that one's outcome.
 func (h *history) once(ctx context.Context, res *item, origin string) (*resultRecord, error) {
-	key := h.keys.result(res.call.shown, res.body)
+	key := h.keys.result(res.call.shown, res.body, res.repeat)
 	fire := func(ctx context.Context) ([]byte, error) {
 		v := h.afterTool(ctx, res, origin).encode()
 		return v, h.loop.put(ctx, h.call,
