@@ -24,13 +24,16 @@ func (x *exchange) hooked(t gemini.Target) {
 	h := &x.fc.Request.Header
 	up := &modelUpstream{x: x, target: t, header: appendUpHeader(nil, h, notUpHooked), params: string(h.Peek(headerParams))}
 	wire := t.Wire()
-	wire.OnePart = strings.Contains(string(h.Peek("X-Goog-Api-Client")), "genai-js/")
+	// @google/generative-ai mixes up the parts of one event, and drops a turn
+	// that ends with an empty text.
+	oldJS := strings.Contains(string(h.Peek("X-Goog-Api-Client")), "genai-js/")
+	wire.OnePart = oldJS
 	tc := toolloop.Call{
 		ID: x.id, Tenant: tenant(h, x.to.query()),
 		Session: x.session, SessionExplicit: x.session != "",
 		Agent: agent(h),
 		Wire:  wire, Body: body,
-		Model: t.Model, Stream: t.Format != stream.Unary, Upstream: up,
+		Model: t.Model, Stream: t.Format != stream.Unary, FoldEnd: oldJS, Upstream: up,
 	}
 	out := newSink(x, t.Format)
 	// Ends with the call: it ends when its context does, and x.end and the

@@ -61,6 +61,11 @@ type Call struct {
 	Body            []byte
 	Model           string
 	Stream          bool // the agent reads a stream of documents, else one document
+	// FoldEnd keeps a document that ends a turn without a part worth having (an
+	// empty text, none) from the agent: what else it brings goes out with the
+	// document before, which is held back for that. For agents that take such an
+	// end for a broken answer.
+	FoldEnd  bool
 	Upstream        Upstream
 }
 

@@ -238,3 +238,30 @@ func TestDeniedPromptsAndAnswers(t *testing.T) {
 		t.Errorf("model saw (-want +got):\n%s", diff)
 	}
 }
+
+// An agent that drops a turn with an empty text must never be sent one, not in
+// the middle of a retry either.
+func TestEmptyEndIsFolded(t *testing.T) {
+	signed := `{"text":"","thoughtSignature":"c2ln"}`
+	denied := false
+	a := newTalk(t, decide{hooks.AfterAgent: func(hooks.Input) hooks.Decision {
+		first := !denied
+		denied = true
+		return hooks.Decision{Deny: first, Reason: "better"}
+	}},
+		[]string{said(text("A.")), stop(signed)}, []string{said(text("B.")), stop(text(""))}, []string{stop(text("Bye."))})
+	a.foldEnd = true
+	a.send(user("go"))
+	if diff := cmp.Diff(`{"role":"model","parts":[{"text":"A."},{"text":"B."}]}`, a.last()); diff != "" {
+		t.Errorf("agent saw (-want +got):\n%s", diff)
+	}
+	if got := a.got[len(a.got)-1]; !strings.Contains(got, `"finishReason":"STOP"`) || !strings.Contains(got, "usageMetadata") {
+		t.Errorf("the last event has lost its end: %s", got)
+	}
+	a.send(user("bye"))
+	want := lines(user("go"), `{"parts":[{"text":"A."},`+signed+`],"role":"model"}`, `{"parts":[{"text":"better"}],"role":"user"}`,
+		`{"parts":[{"text":"B."}],"role":"model"}`, user("bye"))
+	if diff := cmp.Diff(want, a.model.shown()); diff != "" {
+		t.Errorf("model saw (-want +got):\n%s", diff)
+	}
+}

@@ -219,17 +219,56 @@ func (r *round) hold(chunk *translate.Chunk) error {
 			calls = calls || p.Kind == translate.KindCall
 		}
 	}
-	if !r.calls {
+	if !r.calls && !(r.call.FoldEnd && bare(chunk)) {
 		if err := r.flush(); err != nil {
 			return err
 		}
 	}
 	r.calls = r.calls || calls
-	if r.calls || finish {
+	if r.calls || finish || r.call.FoldEnd {
 		r.held = append(r.held, chunk)
 		return nil
 	}
 	return r.show(chunk)
+}
+
+// fold lays documents without parts worth having over the ones before them.
+func (r *round) fold() error {
+	if !r.call.FoldEnd {
+		return nil
+	}
+	var out []*translate.Chunk
+	for _, c := range r.held {
+		if len(out) == 0 || !bare(c) {
+			out = append(out, c)
+			continue
+		}
+		e := translate.Edit{Finish: map[int]string{}, Usage: c.Usage}
+		for _, cand := range c.Candidates {
+			if cand.Finish != "" {
+				e.Finish[cand.Index] = cand.Finish
+			}
+		}
+		folded, err := r.call.Wire.Edit(out[len(out)-1], e)
+		if err != nil {
+			return r.broken(err)
+		}
+		out[len(out)-1] = folded
+	}
+	r.held = out
+	return nil
+}
+
+// bare reports whether a document has no part but empty texts.
+func bare(c *translate.Chunk) bool {
+	for _, cand := range c.Candidates {
+		for _, p := range cand.Parts {
+			if p.Kind != translate.KindText || len(p.Text) > 2 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // show sends a chunk to the agent.
@@ -419,6 +458,9 @@ func (r *round) settled(ch *change) *turnRecord {
 
 // last sends the end of the agent's turn.
 func (r *round) last(ctx context.Context, changes map[int]*change, recs map[int]*turnRecord) error {
+	if err := r.fold(); err != nil {
+		return err
+	}
 	held := r.held
 	for _, ch := range changes {
 		if ch.count(verdictPass) < len(ch.calls) {
@@ -514,7 +556,7 @@ func (r *round) editHeld(replace func(int, translate.Part) (translate.Part, bool
 			changed := false
 			for _, p := range cand.Parts {
 				if p.Kind != translate.KindCall {
-					if p.Kind == translate.KindText && len(p.Text) <= 2 && p.Signature == "" {
+					if p.Kind == translate.KindText && len(p.Text) <= 2 && (p.Signature == "" || r.call.FoldEnd) {
 						changed = true
 						continue
 					}

@@ -98,6 +98,7 @@ type talk struct {
 	hooks   *fires
 	history []string
 	session string
+	foldEnd bool
 	got     []string // documents of the newest answer
 	n       int
 }
@@ -146,7 +147,7 @@ func (a *talk) again() error {
 	a.n++
 	body := `{"contents":[` + strings.Join(a.history, ",") + `]}`
 	return a.loop.Run(context.Background(), toolloop.Call{ID: fmt.Sprint("r", a.n), Tenant: "t", Session: a.session, SessionExplicit: true,
-		Wire: gemini.Wire{}, Body: []byte(body), Model: "gemini-2.5-flash", Stream: true, Upstream: a.model}, a)
+		Wire: gemini.Wire{}, Body: []byte(body), Model: "gemini-2.5-flash", Stream: true, FoldEnd: a.foldEnd, Upstream: a.model}, a)
 }
 
 // last is the agent's view of the newest answer.

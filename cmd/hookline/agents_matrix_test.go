@@ -20,7 +20,6 @@ var matrixFile = flag.String("matrix", "", "write the matrix of agents and hook 
 // unsolved are the agents that hookline does not yet make work, with the reason.
 // The test fails when one of them works, so that its line is taken out.
 var unsolved = map[string]string{
-	"@google/generative-ai chat-stream gemini-3-flash-preview": "an answer that ends with an empty text is lost from its history",
 }
 
 // matrix is the outcome of the test: agent, then scenario.
