@@ -218,8 +218,8 @@ const (
 	better = "This is better."
 )
 
-// turnsOn are the turns that follow every scenario: plain talk, and a tool call
-// in the midst of it.
+// turnsOn is how many turns follow a scenario at most: plain talk, and a tool
+// call in the midst of it.
 const turnsOn = 10
 
 func nextPrompt(n int) string { return fmt.Sprintf("go on, number %d.", n) }
@@ -253,22 +253,23 @@ const toolTurn = 4 // the turn on that calls a tool
 
 func goneOn(n int) string { return fmt.Sprintf("On we go, %d.", n) }
 
-// prompts are those of a whole conversation about one scenario.
-func (s scenario) prompts(tag string) []string {
+// prompts are those of a conversation about one scenario that goes on for some
+// turns more.
+func (s scenario) prompts(tag string, on int) []string {
 	out := []string{fmt.Sprintf("[%s] scenario %s.", tag, s.name)}
-	for n := range turnsOn {
+	for n := range on {
 		out = append(out, fmt.Sprintf("[%s] %s", tag, nextPrompt(n)))
 	}
 	return out
 }
 
 // model is the history that the model is shown with the last request.
-func (s scenario) model(tag string) []string {
-	prompts := s.prompts(tag)
+func (s scenario) model(tag string, on int) []string {
+	prompts := s.prompts(tag, on)
 	out := append([]string{"user: " + prompts[0]}, s.history...)
-	for n := range turnsOn {
+	for n := range on {
 		out = append(out, "user: "+prompts[n+1])
-		if n == turnsOn-1 {
+		if n == on-1 {
 			break
 		}
 		if n == toolTurn {
@@ -280,19 +281,23 @@ func (s scenario) model(tag string) []string {
 }
 
 // user is the text that the user sees of each turn.
-func (s scenario) user(finalOnly bool) []string {
+func (s scenario) user(finalOnly bool, on int) []string {
 	out := []string{s.seen}
 	if finalOnly && s.final != "" {
 		out[0] = s.final
 	}
-	for n := range turnsOn {
+	for n := range on {
 		out = append(out, goneOn(n))
 	}
 	return out
 }
 
-func (s scenario) runs() []agentRun {
-	return append(slices.Clone(s.ran), onPath("look", "again.txt"))
+func (s scenario) runs(on int) []agentRun {
+	out := slices.Clone(s.ran)
+	if on > toolTurn {
+		out = append(out, onPath("look", "again.txt"))
+	}
+	return out
 }
 
 // flatten tells a history in lines, without what agents are free to do: thoughts
