@@ -39,6 +39,19 @@ type Hook struct {
 	Instances  int // how many such processes; zero for one
 	// System asks for the system instruction as a leading message.
 	System bool
+	// URL, Headers and AllowedEnvVars are an http hook's: where it is sent, and
+	// with which headers. In their values $NAME and ${NAME} of AllowedEnvVars
+	// are replaced by environment variables, all others by nothing.
+	URL            string
+	Headers        map[string]string
+	AllowedEnvVars []string
+	// Prompt is what a prompt or agent hook asks its model; $ARGUMENTS in it is
+	// the event's document. Model is which; "" for the handler's own.
+	Prompt string
+	Model  string
+	// Tools of an agent hook; nil for all that the handler has.
+	Tools    []string
+	MaxTurns int // model calls of an agent hook; zero for the handler's own limit
 	// Window is how AfterModel's text is cut for this hook; "" for WindowChunk.
 	Window      Window
 	Description string
@@ -46,6 +59,9 @@ type Hook struct {
 
 	label string // set by New
 }
+
+// subject is what a hook runs: two of one name and subject are one hook.
+func (h *Hook) subject() string { return firstOf(h.Command, h.URL, h.Prompt) }
 
 // Label is what people are told: the name, else the place in the config. The
 // command stays out of it, since people put keys into commands.
@@ -114,6 +130,9 @@ const (
 	FailureExit     FailureKind = "exit"     // exit code other than 0 and 2
 	FailureSignal   FailureKind = "signal"   // a signal ended it
 	FailureSize     FailureKind = "size"     // it printed too much
+	FailureStatus   FailureKind = "status"   // it answered with an HTTP status other than 2xx
+	FailureBlocked  FailureKind = "blocked"  // a rule forbids to reach it
+	FailureBudget   FailureKind = "budget"   // its model calls cost more than they may
 	FailureJSON     FailureKind = "json"     // what it printed is no JSON object
 	FailureField    FailureKind = "field"    // a member of its answer is of the wrong type
 	FailureDown     FailureKind = "down"     // a persistent process died, or waits for its restart

@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// Definitions of each event, in config order.
 	Definitions map[Event][]Definition
-	// Disabled hooks do not run: names, or commands of hooks without a name.
+	// Disabled hooks do not run: names, or commands, URLs and prompts of hooks
+	// without a name.
 	Disabled []string
 	// Handlers by hook type.
 	Handlers map[string]Handler
@@ -145,6 +146,7 @@ func (s *Set) compile(ev Event, i int, d Definition, disabled []string) (group, 
 		h := d.Hooks[j] // a copy: the caller may change its own
 		h.Env = maps.Clone(h.Env)
 		h.Args = slices.Clone(h.Args)
+		h.Headers = maps.Clone(h.Headers)
 		h.label = h.Name
 		if h.label == "" {
 			h.label = place(ev, i, j)
@@ -178,6 +180,12 @@ func (s *Set) check(h *Hook) *ConfigError {
 	switch {
 	case h.Type == "command" && strings.TrimSpace(h.Command) == "":
 		return &ConfigError{Field: "command", Text: "is missing", Hint: "a hook of type command needs a command to run"}
+	case h.Type == "http" && h.URL == "":
+		return &ConfigError{Field: "url", Text: "is missing", Hint: "a hook of type http needs the URL of a service"}
+	case (h.Type == "prompt" || h.Type == "agent") && strings.TrimSpace(h.Prompt) == "":
+		return &ConfigError{Field: "prompt", Text: "is missing", Hint: "a hook of type " + h.Type + " needs a prompt for its model"}
+	case h.MaxTurns < 0:
+		return &ConfigError{Field: "maxTurns", Text: fmt.Sprintf("%d is negative", h.MaxTurns), Hint: "leave it out for the default"}
 	case h.Timeout < 0:
 		return &ConfigError{Field: "timeout", Text: fmt.Sprintf("%v is negative", h.Timeout), Hint: "leave it out for " + DefaultTimeout.String()}
 	case h.Instances < 0:
@@ -193,7 +201,7 @@ func (s *Set) check(h *Hook) *ConfigError {
 func isDisabled(h *Hook, disabled []string) bool {
 	name := h.Name
 	if name == "" {
-		name = h.Command
+		name = h.subject()
 	}
 	return name != "" && slices.Contains(disabled, name)
 }
@@ -250,9 +258,9 @@ func (s *Set) plan(ev Event, match string) (steps []step, n int) {
 	return steps, n
 }
 
-// same tells hooks that are one: equal name and command, whatever else differs.
+// same tells hooks that are one: equal name and subject, whatever else differs.
 func (h *Hook) same(o *Hook) bool {
-	return h.Command != "" && h.Name == o.Name && h.Type == o.Type && h.Command == o.Command && slices.Equal(h.Args, o.Args)
+	return h.subject() != "" && h.Name == o.Name && h.Type == o.Type && h.subject() == o.subject() && slices.Equal(h.Args, o.Args)
 }
 
 // Fire implements [Firer].
