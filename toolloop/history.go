@@ -47,8 +47,8 @@ type item struct {
 	repeat  int    // results: how many earlier ones of the history look the same
 }
 
-// split cuts a history into runs and takes their digests.
-func split(turns []translate.Turn) []*run {
+// split cuts a history into runs and takes their digests. m may be nil.
+func split(turns []translate.Turn, m *memos) []*run {
 	var runs []*run
 	for i := 0; i < len(turns); {
 		j := i + 1
@@ -62,7 +62,7 @@ func split(turns []translate.Turn) []*run {
 	seen, prompts, repeats := map[digest]int{}, map[digest]int{}, map[[2]digest]int{}
 	for i, r := range runs {
 		if !r.model {
-			r.readUser()
+			r.readUser(m)
 			var before *run
 			if i > 0 {
 				before = runs[i-1]
@@ -78,14 +78,14 @@ func split(turns []translate.Turn) []*run {
 			near = r
 			continue
 		}
-		r.readModel(near)
+		r.readModel(near, m)
 		r.ordinal = seen[r.base]
 		seen[r.base]++
 	}
 	return runs
 }
 
-func (r *run) readUser() {
+func (r *run) readUser(m *memos) {
 	var full, loose digester
 	count := map[digest]int{}
 	for i, t := range r.turns {
@@ -98,7 +98,7 @@ func (r *run) readUser() {
 				full.buf = appendText(full.buf, p.Text)
 				loose.buf = appendText(loose.buf, p.Text)
 			case translate.KindResult:
-				it := item{part: p, body: argsDigest(p.Body)}
+				it := item{part: p, body: m.digest(p.Body)}
 				r.results = append(r.results, numbered(it, count))
 				full.string(p.Name).bytes(it.body[:])
 				loose.string(p.Name)
@@ -112,7 +112,7 @@ func hasResults(t translate.Turn) bool {
 	return slices.ContainsFunc(t.Parts, func(p translate.Part) bool { return p.Kind == translate.KindResult })
 }
 
-func (r *run) readModel(near *run) {
+func (r *run) readModel(near *run, m *memos) {
 	count := map[digest]int{}
 	for _, t := range r.turns {
 		for _, p := range t.Parts {
@@ -120,7 +120,7 @@ func (r *run) readModel(near *run) {
 			case translate.KindText:
 				r.text = appendText(r.text, p.Text)
 			case translate.KindCall:
-				r.calls = append(r.calls, numbered(item{part: p, body: argsDigest(p.Body)}, count))
+				r.calls = append(r.calls, numbered(item{part: p, body: m.digest(p.Body)}, count))
 			}
 		}
 	}

@@ -91,6 +91,7 @@ type Loop struct {
 	log   *slog.Logger
 	hooks hooks.Firer
 
+	memos       *memos
 	flight      *store.Flight
 	sessions    *sessions
 	transcripts *transcripts
@@ -113,6 +114,7 @@ func New(o Options) *Loop {
 		l.o.Idle = DefaultIdle
 	}
 	l.sessions = &sessions{loop: l, idle: l.o.Idle, active: map[string]*session{}}
+	l.memos = newMemos()
 	l.transcripts = newTranscripts(o.Transcripts)
 	return l
 }

@@ -242,6 +242,9 @@ func joined(cs []mchunk) mchunk {
 func (w *world) tool(nonce, name, args string) string {
 	d := w.dice("tool", nonce, name, args)
 	s := "r" + words(d, 2)
+	if chance(w.dice("long", nonce, name, args), 15) {
+		s += strings.Repeat("on and on ", 60)
+	}
 	switch d.IntN(6) {
 	case 0:
 		return `{"result":` + lit(s) + `}`

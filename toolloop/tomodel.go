@@ -41,7 +41,7 @@ type slot struct {
 // toModel turns the agent's history into the model's. It fires AfterTool for
 // results that are new.
 func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, conversation bool) (*history, error) {
-	h := &history{loop: l, call: c, conversation: conversation, keys: keys{tenant: c.Tenant, session: c.Session}, runs: split(req.Turns), opening: openingOf(req.Turns), results: map[*item]*resultRecord{}}
+	h := &history{loop: l, call: c, conversation: conversation, keys: keys{tenant: c.Tenant, session: c.Session}, runs: split(req.Turns, l.memos), opening: openingOf(req.Turns), results: map[*item]*resultRecord{}}
 	if len(h.runs) == 0 {
 		return h, nil
 	}
@@ -386,26 +386,19 @@ func (r *run) shownOf(call *item) *shownCall {
 
 // result makes the model's side of one result.
 func (h *history) result(res *item, s *shownCall) answered {
-	w := h.call.Wire
-	a := answered{part: res.part, id: res.part.ID, name: res.part.Name}
+	a := answered{part: res.part, id: res.part.ID, name: res.part.Name, call: res.call.shown}
 	rec := h.results[res]
-	body, changed := res.part.Body, false
+	var e resultEdit
 	if rec != nil {
-		body, changed = rec.apply(body)
-		a.tail = rec.Tail
+		e.response, e.context, a.tail = rec.Response, rec.Context, rec.Tail
 	}
-	if s != nil && s.Rewritten && (rec == nil || rec.Response == nil) {
-		body, changed = appendNote(body, rewrittenNotice, "hook_notice"), true
-	}
-	if changed {
-		a.part, a.moved = w.WithResponse(a.part, body), true
-	}
-	a.call = res.call.shown
 	if s != nil {
 		a.id, a.name = s.ModelID, s.Name
-		if a.part.ID != s.ModelID {
-			a.part, a.moved = w.WithCall(a.part, s.ModelID, a.part.Name), true
-		}
+		e.notice = s.Rewritten && e.response == nil
+		e.setID, e.id = res.part.ID != s.ModelID, s.ModelID
+	}
+	if !e.none() {
+		a.part, a.moved = h.loop.memos.edit(h.call.Wire, res.part, e), true
 	}
 	return a
 }
@@ -413,16 +406,6 @@ func (h *history) result(res *item, s *shownCall) answered {
 // rewrittenNotice ends the result of a call whose arguments a hook changed, as
 // Gemini CLI words it.
 const rewrittenNotice = "\n\n[System] Tool input parameters were modified by a hook before execution."
-
-func (r *resultRecord) apply(body json.RawMessage) (json.RawMessage, bool) {
-	if r.Response != nil {
-		return r.Response, true
-	}
-	if r.Context != "" {
-		return appendNote(body, "\n\n"+r.Context, "hook_context"), true
-	}
-	return body, false
-}
 
 // tailResults puts the results of tail calls in the places of those that they
 // extend.
