@@ -199,14 +199,25 @@ func (r *rule) regexp() *re2.Regexp {
 	return r.re
 }
 
+// tried says that a rule has no further match before until.
+type tried struct {
+	rule  *rule
+	until int
+}
+
 // rule runs a rule's pattern over b[a:e], from its keyword at s on.
 func (m *scanner) rule(r *rule, s, a, e int) {
 	if s < m.floor {
 		return
 	}
+	for _, t := range m.tried {
+		if t.rule == r && s < t.until {
+			return
+		}
+	}
 	from := s
 	if r.starts {
-		if s < a || run(m.b[s:e]) < r.minLen {
+		if s < a || e-s < r.minLen || run(m.b[s:s+r.minLen]) < r.minLen {
 			return
 		}
 	} else if a <= s {
@@ -224,8 +235,10 @@ func (m *scanner) rule(r *rule, s, a, e int) {
 	end := min(e+1, len(m.b))
 	g := r.regexp().FindSubmatchIndex(m.b[from:end])
 	if g == nil {
+		m.tried = append(m.tried, tried{r, e})
 		return
 	}
+	m.tried = append(m.tried, tried{r, from + g[1]})
 	lo, hi := g[0], g[1]
 	if r.group > 0 && 2*r.group+1 < len(g) && g[2*r.group] >= 0 {
 		lo, hi = g[2*r.group], g[2*r.group+1]

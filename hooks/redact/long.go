@@ -178,12 +178,12 @@ func (m *scanner) pemBody(final bool) bool {
 			}
 			last.e, i = run, run
 			continue
+		case i == t && run > t:
+			last.e, i = run, run // the line goes on
+			continue
 		case run >= len(b):
 			m.i = i
 			return m.shortOf(final)
-		case i == t && run > t:
-			last.e, i = run, run // the line went on from the chunk before
-			continue
 		}
 		// A short line belongs to the key if the END line or a checksum follows.
 		if run > t && m.shortLine(run) {

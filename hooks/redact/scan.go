@@ -7,6 +7,7 @@ type found struct {
 	s, e  int
 	kind  int32 // an entity, or numEntities plus the number of a secret rule
 	score float32
+	lost  int // bytes of it that the buffer has no more
 }
 
 // hit is a literal that ends at end.
@@ -50,6 +51,7 @@ type scanner struct {
 	hits    []hit // in the open segment
 	pending []hit // keywords whose values may follow
 	assign  hit   // the last word that names a secret; end is 0 for none
+	named   hit   // the one in the name of the field
 	context [numEntities]int64
 
 	long   longSecret
@@ -57,6 +59,7 @@ type scanner struct {
 	spans  []found
 	local  []found // of the segment in work
 	groups []group
+	tried  []tried // rules, in the segment in work
 	cand   candidate
 	phones int // phone numbers checked so far
 }
@@ -69,8 +72,10 @@ const (
 )
 
 func (m *scanner) reset(e *Engine) {
-	spans, hits, pending, local, groups := m.spans[:0], m.hits[:0], m.pending[:0], m.local[:0], m.groups[:0]
-	*m = scanner{e: e, word: -1, chain: -1, swal: -1, spans: spans, hits: hits, pending: pending, local: local, groups: groups}
+	old := *m
+	*m = scanner{e: e, word: -1, chain: -1, swal: -1}
+	m.spans, m.local, m.hits, m.pending = old.spans[:0], old.local[:0], old.hits[:0], old.pending[:0]
+	m.groups, m.tried = old.groups[:0], old.tried[:0]
 }
 
 // run reads b to its end; final says that nothing follows.
@@ -407,7 +412,7 @@ func (m *scanner) add(f found) {
 
 // search fills m.local with the matches in b[a:e].
 func (m *scanner) search(a, e int, mask uint32) {
-	m.local = m.local[:0]
+	m.local, m.tried = m.local[:0], m.tried[:0]
 	m.floor = max(0, a-keepLeft)
 	if len(m.hits) > 0 || len(m.pending) > 0 || m.assign.end > 0 {
 		m.secrets(a, e, mask)

@@ -19,6 +19,7 @@ type Stream struct {
 	spans   []found
 	prefix  int64 // bytes of context before the text, not part of it
 	blocked bool
+	field   bool // the lane is the value of a field for a password
 	// keep collects the spans with offsets in the text if Collect was set.
 	keep    []Span
 	collect bool
@@ -35,21 +36,22 @@ func (e *Engine) Stream(v Vault) *Stream {
 func (s *Stream) Reset() {
 	e := s.m.e
 	s.m.reset(e)
-	s.begun, s.from, s.out, s.buf, s.blocked, s.keep = false, 0, s.out[:0], s.buf[:0], false, nil
-	s.prefix = 0
+	s.begun, s.from, s.prefix, s.blocked, s.field = false, 0, 0, false, false
+	s.out, s.buf, s.keep = s.out[:0], s.buf[:0], nil
 }
 
 // Context puts the name of a field before the text: it is not part of it, but
 // it is read as if it stood there ("ssn" before a number). It is to be called
 // before the first Push.
 func (s *Stream) Context(name []byte) {
-	s.buf = append(append(s.buf, name...), " = "...)
+	s.buf = appendContext(s.buf, name)
 	s.m.b = s.buf
 	s.m.run(false)
-	s.m.word, s.m.chain, s.m.hits = -1, -1, s.m.hits[:0]
+	s.m.begin()
 	s.from = len(s.buf)
 	s.prefix = int64(len(s.buf))
 	s.begun = true
+	s.field = s.m.password(s.from)
 }
 
 // Collect makes the stream keep its spans for [Stream.Spans].
@@ -68,6 +70,11 @@ func (s *Stream) Held() int { return len(s.buf) - s.from }
 // Push adds a chunk and returns what can be let out, which is valid until the
 // next call.
 func (s *Stream) Push(chunk []byte) []byte {
+	if s.field {
+		room := max(0, maxKept+1-s.Held())
+		s.buf = append(s.buf, chunk[:min(room, len(chunk))]...)
+		return nil
+	}
 	s.compact()
 	s.buf = append(s.buf, chunk...)
 	return s.step(false)
@@ -92,6 +99,9 @@ func (s *Stream) step(final bool) []byte {
 		s.begun = true
 	}
 	m.run(final)
+	if s.field && wholePassword(s.buf[s.from:]) {
+		m.spans = append(m.spans[:0], found{s: s.from, e: len(s.buf), kind: int32(numEntities) + int32(m.e.ruleNumber["PASSWORD"]), score: 1})
+	}
 	to := m.open()
 	if !final {
 		to = wholeRune(s.buf, to, s.from)
@@ -132,7 +142,7 @@ func (s *Stream) render(to int) {
 				continue
 			}
 			v := s.buf[f.s:f.e]
-			if len(v) > maxKept {
+			if len(v)+f.lost > maxKept {
 				v = nil
 			}
 			s.out = m.e.replace(append(s.out, s.buf[s.from:f.s]...), f.kind, v, s.vault)
@@ -149,11 +159,36 @@ func (s *Stream) render(to int) {
 	}
 }
 
+// forget drops the middle of a secret that has become too long to be kept.
+func (s *Stream) forget() {
+	m := &s.m
+	k := m.swal
+	if m.long.state == longBody {
+		k = len(m.spans) - 1
+	}
+	if k < 0 {
+		return
+	}
+	f := &m.spans[k]
+	a, b := f.s+keepLeft, min(m.i, f.e)-keepLeft
+	if b-a < 2*maxKept {
+		return
+	}
+	n := b - a
+	s.buf = append(s.buf[:a], s.buf[b:]...)
+	m.i -= n
+	m.base += int64(n)
+	f.e -= n
+	f.lost += n
+	m.assign.end, m.pending, m.hits = 0, m.pending[:0], m.hits[:0]
+}
+
 // compactAt is how many released bytes a stream lets pile up.
 const compactAt = 4096
 
 // compact drops released bytes that no rule looks back at.
 func (s *Stream) compact() {
+	s.forget()
 	n := s.from - keepLeft - 64
 	if n < compactAt {
 		return

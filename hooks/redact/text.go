@@ -80,7 +80,7 @@ func (e *Engine) report(fs []found, base int64) []Span {
 	}
 	spans := make([]Span, len(fs))
 	for i, f := range fs {
-		spans[i] = Span{int(base) + f.s, int(base) + f.e, e.name(f.kind), float64(int(f.score*100+0.5)) / 100}
+		spans[i] = Span{int(base) + f.s - f.lost, int(base) + f.e, e.name(f.kind), float64(int(f.score*100+0.5)) / 100}
 	}
 	return spans
 }
@@ -96,7 +96,8 @@ func (e *Engine) resolve(fs []found, out []found) []found {
 			continue
 		}
 		o := &out[n]
-		better := f.e-f.s > o.e-o.s || f.e-f.s == o.e-o.s && f.score > o.score
+		better := f.e-f.s > o.e-o.s || f.e-f.s == o.e-o.s && f.score > o.score && o.kind != int32(phoneNumber)
+		better = better || f.kind == int32(phoneNumber) && f.e-f.s == o.e-o.s // the plain name for a number of several countries
 		if rf, ro := e.acts.action(f.kind) == Report, e.acts.action(o.kind) == Report; rf != ro {
 			if rf {
 				continue
@@ -108,6 +109,7 @@ func (e *Engine) resolve(fs []found, out []found) []found {
 			o.kind, o.score = f.kind, f.score
 		}
 		o.e = max(o.e, f.e)
+		o.lost = max(o.lost, f.lost)
 	}
 	return slices.Clip(out)
 }
