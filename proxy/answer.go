@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,8 +23,9 @@ type message struct {
 	header []byte
 	body   []byte // repeatable
 	up     *upload
-	upLen  int64 // of up; negative for chunked
-	expect bool  // whether an answer may have a body at all: not for HEAD
+	upLen  int64      // of up; negative for chunked
+	expect bool       // whether an answer may have a body at all: not for HEAD
+	buffer *sync.Pool // of readers, for the answer
 }
 
 // answer is an upstream answer whose header has been read. Exactly one of its
@@ -31,6 +33,7 @@ type message struct {
 type answer struct {
 	leg    *leg
 	conn   *upConn
+	buffer *sync.Pool  // where conn's reader came from
 	stop   func() bool // of the watch over its context
 	header *fasthttp.ResponseHeader
 	status int
@@ -55,11 +58,11 @@ const (
 // the body is read.
 func (l *leg) do(ctx context.Context, m *message, h *fasthttp.ResponseHeader) (*answer, error) {
 	for fresh := false; ; fresh = true {
-		conn, err := l.get(ctx, m.to.base, fresh)
+		conn, err := l.get(ctx, m.to.base, m.buffer, fresh)
 		if err != nil {
 			return nil, err
 		}
-		a := &answer{leg: l, conn: conn, header: h, stop: abortOn(ctx, conn)}
+		a := &answer{leg: l, conn: conn, buffer: m.buffer, header: h, stop: abortOn(ctx, conn)}
 		err = a.exchange(m)
 		if err == nil {
 			if l.seen != nil && a.status != fasthttp.StatusSwitchingProtocols {
@@ -96,7 +99,7 @@ func (a *answer) exchange(m *message) error {
 	for {
 		if err := a.header.Read(a.conn.br); err != nil {
 			if small := (*fasthttp.ErrSmallBuffer)(nil); errors.As(err, &small) {
-				return fmt.Errorf("the answer's header is larger than %d bytes", legBuffer)
+				return fmt.Errorf("the answer's header is larger than %d bytes", a.conn.br.Size())
 			}
 			if ne := net.Error(nil); errors.As(err, &ne) || errors.Is(err, io.EOF) {
 				return err
@@ -502,7 +505,12 @@ func (a *answer) Close() error {
 			<-a.upload
 		}
 	}
-	if alive && a.keep && a.eof {
+	// Bytes behind the answer's end are nobody's: such a connection is not kept.
+	keep := alive && a.keep && a.eof && c.br.Buffered() == 0
+	c.br.Reset(nil)
+	a.buffer.Put(c.br)
+	c.br = nil
+	if keep {
 		a.leg.put(c)
 		return nil
 	}

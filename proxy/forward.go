@@ -113,7 +113,7 @@ const smallBody = 64 << 10
 func (x *exchange) forward() {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
-	m := message{to: x.to, method: string(x.fc.Method()), expect: !x.fc.IsHead()}
+	m := message{to: x.to, method: string(x.fc.Method()), expect: !x.fc.IsHead(), buffer: relayReaders}
 	m.header = appendUpHeader((*scratch)[:0], &x.fc.Request.Header, nil)
 	*scratch = m.header
 	if e := x.attachBody(&m, scratch); e != nil {
@@ -305,9 +305,10 @@ func (x *exchange) end(err error) {
 
 // log writes one line per request. It holds no query: keys travel there.
 func (x *exchange) log(err error) {
+	cause := context.Cause(x.ctx)
+	ours := errors.Is(cause, ErrClientGone) || errors.Is(cause, ErrShutdown)
 	level := slog.LevelDebug
-	gone := errors.Is(context.Cause(x.ctx), ErrClientGone)
-	if err != nil && !gone {
+	if err != nil && !ours {
 		level = slog.LevelInfo
 	}
 	if !x.s.log.Enabled(context.Background(), level) {
@@ -321,10 +322,10 @@ func (x *exchange) log(err error) {
 		slog.Int64("bytes", x.sent),
 		slog.Duration("took", time.Since(x.start)),
 	}
-	if gone {
-		attrs = append(attrs, slog.String("ended", ErrClientGone.Error()))
-	}
-	if err != nil && !gone {
+	switch {
+	case ours: // what else went wrong is its consequence
+		attrs = append(attrs, slog.String("ended", cause.Error()))
+	case err != nil:
 		attrs = append(attrs, slog.String("error", scrub(err.Error())))
 	}
 	x.s.log.LogAttrs(context.Background(), level, "request", attrs...)

@@ -26,10 +26,18 @@ const (
 	handshakeTimeout = 10 * time.Second
 	maxIdlePerHost   = 256
 	idleTimeout      = 90 * time.Second
-	// legBuffer is the read buffer of an upstream connection; an answer's
-	// header has to fit.
-	legBuffer = 16 << 10
 )
+
+// Read buffers of upstream connections; an answer's header has to fit. A
+// connection has one while it carries a call.
+var (
+	relayReaders = readerPool(16 << 10) // one read and write of what is there
+	eventReaders = readerPool(8 << 10)  // for answers that are read here
+)
+
+func readerPool(size int) *sync.Pool {
+	return &sync.Pool{New: func() any { return bufio.NewReaderSize(nil, size) }}
+}
 
 // leg makes upstream connections and keeps idle ones.
 type leg struct {
@@ -63,7 +71,7 @@ func newLeg(o Options) *leg {
 // upConn is a connection to an upstream. It belongs to one call at a time.
 type upConn struct {
 	net.Conn
-	br     *bufio.Reader
+	br     *bufio.Reader // nil while it is idle
 	key    string
 	plain  net.Conn // under TLS: the TCP connection
 	via    *url.URL // the HTTP proxy that wants the whole URL in the request line; nil for none
@@ -74,20 +82,32 @@ type upConn struct {
 func legKey(base *url.URL) string { return base.Scheme + "://" + base.Host }
 
 // get gives an idle connection, or a new one.
-func (l *leg) get(ctx context.Context, base *url.URL, fresh bool) (*upConn, error) {
+func (l *leg) get(ctx context.Context, base *url.URL, readers *sync.Pool, fresh bool) (*upConn, error) {
 	key := legKey(base)
 	for !fresh {
 		c := l.pop(key)
 		if c == nil {
 			break
 		}
-		if time.Since(c.parked) < idleTimeout && c.br.Buffered() == 0 && stillOpen(c.plain) {
+		if time.Since(c.parked) < idleTimeout && stillOpen(c.plain) {
 			c.used = true
+			c.br = borrow(readers, c.Conn)
 			return c, nil
 		}
 		_ = c.Close()
 	}
-	return l.connect(ctx, base, key)
+	c, err := l.connect(ctx, base, key)
+	if err != nil {
+		return nil, err
+	}
+	c.br = borrow(readers, c.Conn)
+	return c, nil
+}
+
+func borrow(readers *sync.Pool, from net.Conn) *bufio.Reader {
+	br := readers.Get().(*bufio.Reader)
+	br.Reset(from)
+	return br
 }
 
 func (l *leg) pop(key string) *upConn {
@@ -191,7 +211,6 @@ func (l *leg) connect(ctx context.Context, base *url.URL, key string) (*upConn, 
 			return nil, err
 		}
 	}
-	c.br = bufio.NewReaderSize(c.Conn, legBuffer)
 	return c, nil
 }
 

@@ -123,7 +123,7 @@ func New(o Options) (*Server, error) {
 		ErrorHandler:      s.badRequest,
 		StreamRequestBody: true,
 		// It limits the header too: long tokens and cookies have to fit.
-		ReadBufferSize:               16 << 10,
+		ReadBufferSize:               12 << 10,
 		WriteBufferSize:              4 << 10,
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,

@@ -36,7 +36,7 @@ func (u *modelUpstream) Generate(ctx context.Context, model string, body []byte)
 	x := u.x
 	// Events must be readable here: asking for no encoding saves the time that
 	// decoding takes. An answer that is encoded all the same is decoded.
-	m := message{to: x.to, method: fasthttp.MethodPost, body: body, expect: true}
+	m := message{to: x.to, method: fasthttp.MethodPost, body: body, expect: true, buffer: eventReaders}
 	m.header = append(slices.Clone(u.header), "Accept-Encoding: identity\r\n"...)
 	params := u.params
 	if path := u.target.Path(model); path != x.to.path() {

@@ -81,7 +81,7 @@ type source struct {
 	n   int    // events yielded
 }
 
-const firstBuffer = 4 << 10 // a typical event fits; thousands of idle streams stay small
+const firstBuffer = 2 << 10 // a typical event fits; thousands of idle streams stay small
 
 // fill reads more bytes behind buf, which may move. It returns r's error when
 // there are none to come.
