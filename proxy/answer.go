@@ -166,9 +166,11 @@ func (a *answer) send(m *message) error {
 	if _, err := a.conn.Write(head); err != nil {
 		return err
 	}
-	a.upload, a.up = make(chan error, 1), m.up
+	sent := make(chan error, 1)
+	a.upload, a.up = sent, m.up
+	conn := a.conn
 	go func() { // ends when the body does, or the connection: Close waits for it
-		a.upload <- a.conn.sendBody(m)
+		sent <- conn.sendBody(m)
 	}()
 	return nil
 }

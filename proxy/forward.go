@@ -204,6 +204,10 @@ func shortCause(err error) string {
 func (x *exchange) answer(a *answer) {
 	resp := &x.fc.Response
 	x.cleanDown()
+	if x.up != nil && !x.up.whole() {
+		// What is left of the body cannot be told from a next request.
+		x.fc.SetConnectionClose()
+	}
 	if a.eof {
 		if x.fc.IsHead() && a.length == chunkedBody {
 			resp.Header.SetContentLength(-1)
@@ -338,10 +342,10 @@ type upload struct {
 	conn  net.Conn
 	onEnd func() // called once, when the body has been read whole
 
-	mu    sync.Mutex // held during a read
-	done  bool       // EOF was seen
-	err   error      // what the client's side failed with
-	ended atomic.Bool
+	mu    sync.Mutex  // held during a read
+	err   error       // what the client's side failed with
+	all   atomic.Bool // the body has been read to its end
+	ended atomic.Bool // nobody may read any more
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -350,13 +354,13 @@ func (u *upload) Read(p []byte) (int, error) {
 	if u.ended.Load() {
 		return 0, errDone
 	}
-	if u.done {
+	if u.all.Load() {
 		return 0, io.EOF
 	}
 	n, err := u.r.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
-		u.done = true
+		u.all.Store(true)
 		u.onEnd()
 	case err != nil:
 		u.err = err
@@ -364,7 +368,8 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *upload) Close() error { return nil }
+// whole reports whether the body has been read to its end.
+func (u *upload) whole() bool { return u.all.Load() }
 
 func (u *upload) failure() error {
 	u.mu.Lock()
@@ -378,12 +383,12 @@ func (u *upload) stop() bool {
 	u.ended.Store(true)
 	if u.mu.TryLock() {
 		defer u.mu.Unlock()
-		return u.done
+		return u.whole()
 	}
 	// A read waits for the client: make it give up. The connection cannot be
 	// used again.
 	_ = u.conn.SetReadDeadline(time.Unix(1, 0))
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.done
+	return u.whole()
 }

@@ -118,6 +118,7 @@ func readChunks(r *bufio.Reader) (chunks []string, err error) {
 		if err != nil {
 			return chunks, noEOF(err)
 		}
+		line, _, _ = strings.Cut(line, ";")
 		n, err := strconv.ParseInt(strings.TrimSpace(line), 16, 32)
 		if err != nil {
 			return chunks, err
@@ -257,4 +258,19 @@ func newPost(t *testing.T, addr, target string, body []byte) *http.Request {
 		t.Fatal(err)
 	}
 	return req
+}
+
+// promptly repeats a measurement until it is within the limit that we promise: a
+// busy machine may be late, but not five times in a row.
+func promptly(t *testing.T, limit time.Duration, measure func(t *testing.T) time.Duration) {
+	t.Helper()
+	var took []time.Duration
+	for range 5 {
+		d := measure(t)
+		if d <= limit {
+			return
+		}
+		took = append(took, d)
+	}
+	t.Errorf("took %v, want %v at most", took, limit)
 }

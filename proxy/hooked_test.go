@@ -395,41 +395,19 @@ func TestBodyLimits(t *testing.T) {
 // The upstream sees a hang-up of the client also when the call is hooked.
 func TestHookedClientGone(t *testing.T) {
 	for _, sent := range []string{"", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", strings.TrimSuffix(chunked("text/event-stream", "data: 1\r\n\r\n"), "0\r\n\r\n")} {
-		silent := make(chan struct{})
-		gone := make(chan time.Time, 1)
-		up := upstream(t, func(conn net.Conn, _ rawRequest) error {
-			if _, err := io.WriteString(conn, sent); err != nil {
+		promptly(t, 100*time.Millisecond, func(t *testing.T) time.Duration {
+			ended := make(chan error, 1)
+			o := hook(Options{}, func(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
+				err := relay(ctx, c, out)
+				ended <- context.Cause(ctx)
 				return err
+			})
+			took := hangUp(t, o, sent, "")
+			if err := <-ended; !errors.Is(err, ErrClientGone) {
+				t.Errorf("after %q the cause is %v", sent, err)
 			}
-			close(silent)
-			_, err := conn.Read(make([]byte, 1))
-			gone <- time.Now()
-			return err
+			return took
 		})
-		ended := make(chan error, 1)
-		addr := start(t, hook(Options{Upstream: Upstreams{Gemini: up}}, func(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
-			err := relay(ctx, c, out)
-			ended <- context.Cause(ctx)
-			return err
-		}))
-		conn, r := dial(t, addr)
-		send(t, conn, post(streamTarget, "{}"))
-		<-silent
-		if sent != "" {
-			if _, err := r.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
-		}
-		hungUp := time.Now()
-		if err := conn.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if d := (<-gone).Sub(hungUp); d > 100*time.Millisecond {
-			t.Errorf("after %q the upstream saw it after %v", sent, d)
-		}
-		if err := <-ended; !errors.Is(err, ErrClientGone) {
-			t.Errorf("after %q the cause is %v", sent, err)
-		}
 	}
 }
 

@@ -74,9 +74,19 @@ var agents = []struct{ mark, name string }{
 func agent(h *fasthttp.RequestHeader) string {
 	ua, api := string(h.UserAgent()), string(h.Peek("X-Goog-Api-Client"))
 	for _, a := range agents {
-		if strings.Contains(ua, a.mark) || strings.Contains(api, a.mark) {
+		if hasProduct(ua, a.mark) || hasProduct(api, a.mark) {
 			return a.name
 		}
 	}
 	return ""
+}
+
+// hasProduct looks for a word of s that starts with mark.
+func hasProduct(s, mark string) bool {
+	for word := range strings.FieldsSeq(s) {
+		if strings.HasPrefix(word, mark) {
+			return true
+		}
+	}
+	return false
 }
