@@ -27,7 +27,7 @@ type sink struct {
 	reply *toolloop.Reply // what opened the answer; nil for hookline's own
 	whole bool            // reply goes down as it is
 
-	doc bytes.Buffer   // Unary: the answer, which goes down when it is whole
+	doc bytes.Buffer   // the answer, if it goes down when it is whole
 	w   *stream.Writer // once the body is open
 	err error          // what the runner ended with
 }
@@ -82,9 +82,15 @@ func (k *sink) client() (io.Writer, error) {
 	}
 }
 
-// gathers says whether the answer is one document, sent when it is complete: an
-// error in the middle can then still be told as one.
-func (k *sink) gathers() bool { return k.format == stream.Unary && !k.whole }
+// gathers says whether the answer is sent when it is complete: one document, as
+// an error in the middle can then still be told as one, and what an old client
+// could not read otherwise. The answer must have been begun.
+func (k *sink) gathers() bool {
+	if k.whole {
+		return k.x.old() && k.reply.Opaque.(*answer).length < 0
+	}
+	return k.format == stream.Unary || k.x.old()
+}
 
 func (k *sink) writer() (*stream.Writer, error) {
 	if k.w == nil {
