@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -20,6 +21,32 @@ const noReason = "No reason provided"
 // maxNotice is the most bytes of a systemMessage that are kept.
 const maxNotice = 8 << 10
 
+// outcome is what one run of a hook says.
+type outcome struct {
+	hook    *Hook // nil: it did not run
+	exit    int   // -1 for none
+	took    time.Duration
+	failure *Failure
+	advice  string // for people: a trap that the hook's author fell into
+
+	stop, deny, ask bool
+	stopReason      string // not empty with stop
+	reason          string // not empty with deny
+	ignored         bool   // it decided where the event leaves no choice
+
+	notice   string
+	suppress bool
+
+	context     string
+	toolInput   json.RawMessage
+	llmRequest  json.RawMessage
+	sawSystem   bool
+	llmResponse json.RawMessage
+	toolConfig  *translate.ToolConfig
+	tail        *TailCall
+	clear       bool
+}
+
 // decides reports whether an event can be denied and stopped.
 func decides(ev Event) bool {
 	switch ev {
@@ -31,37 +58,33 @@ func decides(ev Event) bool {
 
 // parse reads a run's result by the exit code rules, then applies the hook's
 // fail mode and what the event honours.
-func parse(ev Event, h *Hook, res Result) Answer {
-	var o Answer
+func parse(ev Event, h *Hook, res Result) outcome {
+	o := outcome{exit: -1}
 	if res.Err != nil {
-		o.Failure = AsFailure(h, res.Err)
+		if !errors.As(res.Err, &o.failure) {
+			o.failure = Failuref(FailureInternal, "the handler of type %q failed: %v", h.Type, res.Err)
+		}
 	} else {
+		o.exit = res.Exit
 		switch res.Exit {
 		case 0:
 			o.readOutput(ev, res.Stdout, h.FailMode == FailClosed)
 		case 2:
-			o.Deny, o.Reason = true, blockReason(res)
+			o.deny, o.reason = true, blockReason(res)
 		default:
-			o.Failure = ExitFailure(res)
+			o.failure = exitFailure(res)
 		}
 	}
-	if o.Failure != nil && h.FailMode == FailClosed {
-		o = o.Closed(h)
+	if o.failure != nil && h.FailMode == FailClosed {
+		// Nothing of a broken answer is used but a stop, which is stronger still.
+		o = outcome{exit: o.exit, failure: o.failure, stop: o.stop, stopReason: o.stopReason, notice: o.notice, suppress: o.suppress,
+			deny: true, reason: fmt.Sprintf("Hook %s failed (%s), and it is set to block when it fails.", h.Label(), o.failure.Text)}
 	}
-	if !decides(ev) && (o.Deny || o.Stop || o.Ask) {
-		o.Stop, o.Deny, o.Ask, o.Ignored = false, false, false, true
-		o.StopReason, o.Reason = "", ""
+	if !decides(ev) && (o.deny || o.stop || o.ask) {
+		o.stop, o.deny, o.ask, o.ignored = false, false, false, true
+		o.stopReason, o.reason = "", ""
 	}
 	return o
-}
-
-// AsFailure is a handler's error as a failure of the hook.
-func AsFailure(h *Hook, err error) *Failure {
-	var f *Failure
-	if !errors.As(err, &f) {
-		f = Failuref(FailureInternal, "the handler of type %q failed: %v", h.Type, err)
-	}
-	return f
 }
 
 // cleanText is what a process printed, as text: valid UTF-8 without white space
@@ -89,15 +112,14 @@ func blockReason(res Result) string {
 	}
 	text := cleanText(res.Stdout)
 	if ms := asObject(text); ms != nil {
-		said := Answer{}
+		said := outcome{}
 		said.readReasons(ms)
-		return firstOf(said.Reason, said.StopReason, noReason)
+		return firstOf(said.reason, said.stopReason, noReason)
 	}
 	return firstOf(string(text), noReason)
 }
 
-// ExitFailure is the failure of an exit code other than 0 and 2.
-func ExitFailure(res Result) *Failure {
+func exitFailure(res Result) *Failure {
 	f := Failuref(FailureExit, "exit code %d", res.Exit)
 	switch {
 	case res.Exit == 126:
@@ -115,18 +137,18 @@ func ExitFailure(res Result) *Failure {
 }
 
 // readOutput reads the stdout of a hook that ended with exit code 0.
-func (o *Answer) readOutput(ev Event, stdout []byte, strict bool) {
+func (o *outcome) readOutput(ev Event, stdout []byte, strict bool) {
 	text := cleanText(stdout)
 	if len(text) == 0 {
 		return
 	}
 	ms := asObject(text)
 	if ms == nil {
-		o.Notice = noticeText(string(text))
+		o.notice = noticeText(string(text))
 		if strict {
-			o.Failure = &Failure{Kind: FailureJSON, Text: "its output is not a JSON object", Hint: "print one JSON object to stdout and nothing else; logs belong on stderr"}
+			o.failure = &Failure{Kind: FailureJSON, Text: "its output is not a JSON object", Hint: "print one JSON object to stdout and nothing else; logs belong on stderr"}
 		} else if holdsObject(text) {
-			o.Advice = "there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr"
+			o.advice = "there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr"
 		}
 		return
 	}
@@ -144,96 +166,155 @@ func holdsObject(text []byte) bool {
 	return false
 }
 
-func (o *Answer) readReasons(ms []member) {
+// badField notes the first member of the wrong type. The others still count.
+func (o *outcome) badField(key, want string, got json.RawMessage) {
+	if o.failure == nil {
+		o.failure = &Failure{Kind: FailureField, Text: fmt.Sprintf("bad field %s in its output", key),
+			Hint: fmt.Sprintf("want %s, got %s", want, kindOf(got))}
+	}
+}
+
+// kindOf names a JSON value's type; the value itself stays out of logs.
+func kindOf(v json.RawMessage) string {
+	if len(v) == 0 {
+		return "nothing"
+	}
+	switch v[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "another string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// text reads a string member; null counts as absent.
+func (o *outcome) text(key string, v json.RawMessage) string {
+	switch {
+	case v[0] == '"':
+		return gjson.ParseBytes(v).String()
+	case !isNull(v):
+		o.badField(key, "a string", v)
+	}
+	return ""
+}
+
+func (o *outcome) boolean(key string, v json.RawMessage) (value, ok bool) {
+	switch string(v) {
+	case "true", "false":
+		return v[0] == 't', true
+	case "null":
+	default:
+		o.badField(key, "true or false", v)
+	}
+	return false, false
+}
+
+// object reads an object member, compact, so that it can go onto one line.
+func (o *outcome) object(key string, v json.RawMessage) json.RawMessage {
+	switch {
+	case v[0] == '{':
+		return compact(v)
+	case !isNull(v):
+		o.badField(key, "an object", v)
+	}
+	return nil
+}
+
+func (o *outcome) readReasons(ms []member) {
 	for _, m := range ms {
 		switch m.key {
 		case "reason":
-			o.Reason = o.Text("reason", m.val)
+			o.reason = o.text("reason", m.val)
 		case "stopReason":
-			o.StopReason = o.Text("stopReason", m.val)
+			o.stopReason = o.text("stopReason", m.val)
 		}
 	}
 }
 
-func (o *Answer) readFields(ev Event, ms []member) {
+func (o *outcome) readFields(ev Event, ms []member) {
 	o.readReasons(ms)
 	for _, m := range ms {
 		switch m.key {
 		case "decision":
 			o.decide(ev, m.val)
 		case "continue":
-			if value, ok := o.Bool(m.key, m.val); ok {
-				o.Stop = !value
+			if value, ok := o.boolean(m.key, m.val); ok {
+				o.stop = !value
 			}
 		case "systemMessage":
-			o.Notice = noticeText(o.Text(m.key, m.val))
+			o.notice = noticeText(o.text(m.key, m.val))
 		case "suppressOutput":
-			o.Suppress, _ = o.Bool(m.key, m.val)
+			o.suppress, _ = o.boolean(m.key, m.val)
 		case "hookSpecificOutput":
-			if spec := o.Object(m.key, m.val); spec != nil {
+			if spec := o.object(m.key, m.val); spec != nil {
 				o.readSpecific(ev, members(spec))
 			}
 		}
 	}
-	reason, stopReason := o.Reason, o.StopReason
-	o.Reason, o.StopReason = "", ""
-	if o.Stop {
-		o.StopReason = firstOf(stopReason, reason, noReason)
+	reason, stopReason := o.reason, o.stopReason
+	o.reason, o.stopReason = "", ""
+	if o.stop {
+		o.stopReason = firstOf(stopReason, reason, noReason)
 	}
-	if o.Deny {
-		o.Reason = firstOf(reason, stopReason, noReason)
+	if o.deny {
+		o.reason = firstOf(reason, stopReason, noReason)
 	}
-	if o.Ask {
-		o.Reason = reason
+	if o.ask {
+		o.reason = reason
 	}
 }
 
-func (o *Answer) decide(ev Event, v json.RawMessage) {
-	switch word := o.Text("decision", v); word {
-	case "":
-	case "allow", "approve":
-		o.Allow = true
+func (o *outcome) decide(ev Event, v json.RawMessage) {
+	switch word := o.text("decision", v); word {
+	case "", "allow", "approve":
 	case "deny", "block":
-		o.Deny = true
+		o.deny = true
 	case "ask":
-		o.Ask = ev == BeforeTool
-		o.Ignored = !o.Ask
+		o.ask = ev == BeforeTool
+		o.ignored = !o.ask
 	default:
-		o.BadField("decision", "allow, deny, block or ask", v)
+		o.badField("decision", "allow, deny, block or ask", v)
 	}
 }
 
 // readSpecific reads those members of hookSpecificOutput that the event honours.
-func (o *Answer) readSpecific(ev Event, ms []member) {
+func (o *outcome) readSpecific(ev Event, ms []member) {
 	for _, m := range ms {
 		switch m.key {
 		case "additionalContext":
 			if ev == SessionStart || ev == BeforeAgent || ev == AfterTool {
-				o.Context = o.Text(m.key, m.val)
+				o.context = o.text(m.key, m.val)
 			}
 		case "tool_input":
 			if ev == BeforeTool {
-				o.ToolInput = o.Object(m.key, m.val)
+				o.toolInput = o.object(m.key, m.val)
 			}
 		case "llm_request":
 			if ev == BeforeModel {
-				o.readRequest(o.Object(m.key, m.val))
+				o.readRequest(o.object(m.key, m.val))
 			}
 		case "llm_response":
 			if ev == BeforeModel || ev == AfterModel {
-				o.readResponse(o.Object(m.key, m.val))
+				o.readResponse(o.object(m.key, m.val))
 			}
 		case "toolConfig":
 			if ev == BeforeToolSelection {
-				o.readToolConfig(o.Object(m.key, m.val))
+				o.readToolConfig(o.object(m.key, m.val))
 			}
 		case "tailToolCallRequest":
 			if ev == AfterTool {
-				o.readTail(o.Object(m.key, m.val))
+				o.readTail(o.object(m.key, m.val))
 			}
 		case "clearContext":
 			if ev == AfterAgent {
-				o.Clear, _ = o.Bool(m.key, m.val)
+				o.clear, _ = o.boolean(m.key, m.val)
 			}
 		}
 	}
@@ -241,7 +322,7 @@ func (o *Answer) readSpecific(ev Event, ms []member) {
 
 // readRequest takes an llm_request whose members are of the right type. A wrong
 // one spoils the whole: half an edit may be worse than none.
-func (o *Answer) readRequest(req json.RawMessage) {
+func (o *outcome) readRequest(req json.RawMessage) {
 	for _, m := range members(req) {
 		want := ""
 		switch {
@@ -254,53 +335,53 @@ func (o *Answer) readRequest(req json.RawMessage) {
 			want = "an object"
 		}
 		if want != "" {
-			o.BadField("llm_request."+m.key, want, m.val)
+			o.badField("llm_request."+m.key, want, m.val)
 			return
 		}
 	}
-	o.LLMRequest = req
+	o.llmRequest = req
 }
 
 // readResponse takes an llm_response whose candidates have the right shape.
-func (o *Answer) readResponse(resp json.RawMessage) {
+func (o *outcome) readResponse(resp json.RawMessage) {
 	for _, m := range members(resp) {
 		if m.key != "candidates" || isNull(m.val) {
 			continue
 		}
 		if m.val[0] != '[' {
-			o.BadField("llm_response.candidates", "an array", m.val)
+			o.badField("llm_response.candidates", "an array", m.val)
 			return
 		}
 		for i, c := range elements(m.val) {
 			content := field(fieldsOf(c), "content")
 			parts := field(fieldsOf(content), "parts")
 			if c[0] != '{' || content != nil && content[0] != '{' || parts != nil && parts[0] != '[' {
-				o.BadField(fmt.Sprintf("llm_response.candidates[%d]", i), `{"content":{"parts":["text"]}}`, c)
+				o.badField(fmt.Sprintf("llm_response.candidates[%d]", i), `{"content":{"parts":["text"]}}`, c)
 				return
 			}
 		}
 	}
-	o.LLMResponse = resp
+	o.llmResponse = resp
 }
 
-func (o *Answer) readToolConfig(config json.RawMessage) {
+func (o *outcome) readToolConfig(config json.RawMessage) {
 	var tc translate.ToolConfig
 	for _, m := range members(config) {
 		switch m.key {
 		case "mode":
-			tc.Mode = o.Text("toolConfig.mode", m.val)
+			tc.Mode = o.text("toolConfig.mode", m.val)
 			if tc.Mode != "" && !slices.Contains([]string{"AUTO", "ANY", "NONE"}, tc.Mode) {
-				o.BadField("toolConfig.mode", "AUTO, ANY or NONE", m.val)
+				o.badField("toolConfig.mode", "AUTO, ANY or NONE", m.val)
 				return
 			}
 		case "allowedFunctionNames":
 			if !isNull(m.val) && m.val[0] != '[' {
-				o.BadField("toolConfig.allowedFunctionNames", "an array of names", m.val)
+				o.badField("toolConfig.allowedFunctionNames", "an array of names", m.val)
 				return
 			}
 			for _, e := range elements(m.val) {
 				if e[0] != '"' || len(e) == 2 {
-					o.BadField("toolConfig.allowedFunctionNames", "an array of names", e)
+					o.badField("toolConfig.allowedFunctionNames", "an array of names", e)
 					return
 				}
 				tc.AllowedFunctionNames = append(tc.AllowedFunctionNames, gjson.ParseBytes(e).String())
@@ -313,10 +394,10 @@ func (o *Answer) readToolConfig(config json.RawMessage) {
 	if tc.Mode == "" {
 		tc.Mode = "AUTO"
 	}
-	o.ToolConfig = &tc
+	o.toolConfig = &tc
 }
 
-func (o *Answer) readTail(tail json.RawMessage) {
+func (o *outcome) readTail(tail json.RawMessage) {
 	if tail == nil {
 		return
 	}
@@ -324,9 +405,9 @@ func (o *Answer) readTail(tail json.RawMessage) {
 	for _, m := range members(tail) {
 		switch m.key {
 		case "name":
-			call.Name = o.Text("tailToolCallRequest.name", m.val)
+			call.Name = o.text("tailToolCallRequest.name", m.val)
 		case "args":
-			args := o.Object("tailToolCallRequest.args", m.val)
+			args := o.object("tailToolCallRequest.args", m.val)
 			if args == nil && !isNull(m.val) {
 				return
 			}
@@ -336,10 +417,10 @@ func (o *Answer) readTail(tail json.RawMessage) {
 		}
 	}
 	if call.Name == "" {
-		o.BadField("tailToolCallRequest.name", "the name of a tool", nil)
+		o.badField("tailToolCallRequest.name", "the name of a tool", nil)
 		return
 	}
-	o.Tail = &call
+	o.tail = &call
 }
 
 // noticeText makes a systemMessage safe for logs and terminals.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	stdregexp "regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"sync"
 
@@ -77,7 +76,7 @@ var leakRules = sync.OnceValues(func() ([]*rule, error) {
 		r := &rule{
 			name:     strings.ToUpper(strings.ReplaceAll(f.ID, "-", "_")),
 			pattern:  strings.ReplaceAll(f.Regex, strictEnd, laxEnd),
-			keywords: slices.DeleteFunc(f.Keywords, func(k string) bool { return k == "s." }), // in code a method of s
+			keywords: f.Keywords,
 			group:    f.SecretGroup,
 			entropy:  f.Entropy,
 		}
