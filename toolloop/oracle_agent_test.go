@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ var allHabits = []string{
 	"stripIDs",     // a prefix name__ stripped from ids
 	"sortKeys",     // arguments decoded and encoded again
 	"floats",       // 1 becomes 1.0
+	"dropNulls",    // members that are null left out
 	"splitResults", // one content per result
 	"shuffle",      // results in the order in which tools finish
 	"function",     // results under the role function
@@ -97,6 +99,11 @@ func (g *got) read(doc []byte) error {
 			ps = append(ps, epart{text: *p.Text, thought: p.Thought, sig: p.ThoughtSignature})
 		default:
 			return fmt.Errorf("the agent got an empty part: %s", doc)
+		}
+	}
+	for _, p := range ps {
+		if p.sig != "" && bytes.Contains(bytes.Join(g.docs, nil), []byte(p.sig)) {
+			return fmt.Errorf("a signature for the second time: %s", doc)
 		}
 	}
 	g.chunks, g.docs = append(g.chunks, ps), append(g.docs, bytes.Clone(doc))
@@ -189,8 +196,8 @@ func (a *agent) echoCall(p epart, moved string, first bool) epart {
 		p.id = ""
 	}
 	p.id = a.echoID(p)
-	if a.has("sortKeys") || a.has("floats") {
-		p.args = reencoded(p.args, a.has("floats"))
+	if a.has("sortKeys") || a.has("floats") || a.has("dropNulls") {
+		p.args = a.reencoded(p.args)
 	}
 	return p
 }
@@ -214,15 +221,18 @@ func joinEcho(ps []epart) []epart {
 	return out
 }
 
-func reencoded(args string, floats bool) string {
+func (a *agent) reencoded(args string) string {
 	dec := json.NewDecoder(strings.NewReader(args))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return args
 	}
-	if floats {
+	if a.has("floats") {
 		v = floated(v)
+	}
+	if m, ok := v.(map[string]any); ok && a.has("dropNulls") {
+		maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

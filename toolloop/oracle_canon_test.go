@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -148,6 +149,16 @@ func canonJSON(raw []byte) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// withoutNulls leaves out what some agents leave out of arguments.
+func withoutNulls(object string) string {
+	var m map[string]any
+	if err := json.Unmarshal([]byte(object), &m); err != nil {
+		return "broken: " + object
+	}
+	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
+	return string(must(json.Marshal(m)))
 }
 
 func compacted(raw []byte) string {

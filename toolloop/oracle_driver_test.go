@@ -139,7 +139,7 @@ func (d *driver) Fire(_ context.Context, in hooks.Input) hooks.Decision {
 	case hooks.AfterTool:
 		content := canonJSON([]byte(gjson.GetBytes(f["tool_response"], "llmContent").Raw))
 		key = str("tool_name") + content
-		line = str("tool_name") + " " + canonJSON(f["tool_input"]) + " " + content + " " + str("original_request_name")
+		line = str("tool_name") + " " + withoutNulls(canonJSON(f["tool_input"])) + " " + content + " " + str("original_request_name")
 	case hooks.AfterAgent:
 		key = str("prompt") + str("prompt_response")
 		line = fmt.Sprintf("%q %q %s", str("prompt"), str("prompt_response"), f["stop_hook_active"])
@@ -252,6 +252,9 @@ func (d *driver) send(c *conv, other bool) *sending {
 
 // request sends a history, as often as the step says, and judges what went up.
 func (d *driver) request(c *conv, st step) (*sending, error) {
+	if err := d.judgeAgent(c); err != nil {
+		return nil, err
+	}
 	all := make([]*sending, 1+st.Again)
 	if st.Again == 0 {
 		all[0] = d.send(c, st.Other)
@@ -358,6 +361,21 @@ func (d *driver) judge(c *conv, body []byte, edited bool) error {
 	return nil
 }
 
+// judgeAgent holds what the agent sends against the API's rules: were the ledger
+// lost, it would go up as it is.
+func (d *driver) judgeAgent(c *conv) error {
+	for _, h := range []string{"split", "splitResults", "dropSigs", "moveSig"} {
+		if c.agent.has(h) {
+			return nil
+		}
+	}
+	body := []byte(`{"contents":[` + strings.Join(c.history, ",") + `]}`)
+	if v := rules.Check(body, rules.Options{Gemini3: d.w.Signs}); v != nil && !v.Rule.Beyond() {
+		return fmt.Errorf("without the ledger the API would refuse: %s: %w\nin %s", v.Rule, v, body[:min(len(body), 4000)])
+	}
+	return nil
+}
+
 // turn plays a prompt through hookline, and compares with the oracle.
 func (d *driver) turn(c *conv, st step) error {
 	if c.plain.log.forgot {
@@ -405,13 +423,14 @@ func (d *driver) turn(c *conv, st step) error {
 			}
 			return compare(want, have)
 		}
-		var results []string
+		var results, ran []string
 		for _, p := range calls {
 			args := canonJSON([]byte(p.args))
-			have.user = append(have.user, "ran "+p.name+" "+args)
+			ran = append(ran, "ran "+p.name+" "+args)
 			results = append(results, d.w.tool(c.plain.nonce, p.name, args))
 		}
-		c.history = append(c.history, c.agent.answers(calls, results, "", d.w.dice("order", fmt.Sprint(len(c.history))))...)
+		have.user = append(have.user, ran...)
+		c.history = append(c.history, c.agent.answers(calls, results, d.w.steer(c.plain.nonce, ran), d.w.dice("order", fmt.Sprint(len(c.history))))...)
 	}
 	return errors.New("the turn does not end")
 }

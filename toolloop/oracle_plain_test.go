@@ -388,6 +388,7 @@ func errorBody(text string) string { return `{"error":` + lit(text) + `}` }
 // tools takes the calls of an answer to their results. seen: the agent ran some.
 func (p *plain) tools(parts, calls []mpart) (seen, ended bool) {
 	var rs []running
+	var steers []string
 	stop := ""
 	denied := 0
 	for _, c := range calls {
@@ -412,7 +413,8 @@ func (p *plain) tools(parts, calls []mpart) (seen, ended bool) {
 			}
 		}
 	} else if denied < len(rs) {
-		stop, seen = p.run(rs), true
+		stop, steers = p.run(rs)
+		seen = true
 	}
 	p.say(modelSide(parts))
 	answers := side{}
@@ -420,6 +422,7 @@ func (p *plain) tools(parts, calls []mpart) (seen, ended bool) {
 		answers.items = append(answers.items, mitem{Kind: "result", ID: r.call.id, Name: r.call.name, Body: canonJSON([]byte(r.response))})
 	}
 	p.say(answers)
+	p.say(textSide(false, steers...))
 	if stop != "" {
 		p.tell(stop)
 	}
@@ -427,8 +430,8 @@ func (p *plain) tools(parts, calls []mpart) (seen, ended bool) {
 }
 
 // run runs calls, and the calls that AfterTool hooks put in their places, as long
-// as they ask for some.
-func (p *plain) run(rs []running) (stop string) {
+// as they ask for some. steers is what the user put in meanwhile.
+func (p *plain) run(rs []running) (stop string, steers []string) {
 	type job struct {
 		at           int
 		name, origin string
@@ -441,14 +444,17 @@ func (p *plain) run(rs []running) (stop string) {
 		}
 	}
 	for len(jobs) > 0 && stop == "" {
+		var ran []string
 		for _, j := range jobs {
-			p.log.user = append(p.log.user, "ran "+j.name+" "+j.args)
+			ran = append(ran, "ran "+j.name+" "+j.args)
 		}
+		p.log.user = append(p.log.user, ran...)
+		steers = append(steers, p.w.steer(p.nonce, ran))
 		var next []job
 		for _, j := range jobs {
 			body := p.w.tool(p.nonce, j.name, j.args)
 			content := llmContent(body)
-			_, d := p.event(hooks.AfterTool, j.name+content, j.name+" "+j.args+" "+content+" "+j.origin)
+			_, d := p.event(hooks.AfterTool, j.name+content, j.name+" "+withoutNulls(j.args)+" "+content+" "+j.origin)
 			out := body
 			switch {
 			case d.Stop:
@@ -489,7 +495,7 @@ func (p *plain) run(rs []running) (stop string) {
 		}
 		jobs = next
 	}
-	return stop
+	return stop, steers
 }
 
 // llmContent is what the model reads of a response, in canonical form.

@@ -42,12 +42,12 @@ type step struct {
 	Other bool   `json:"other,omitempty"` // through the other replica
 }
 
-func (w *world) dice(what ...string) *rand.Rand {
+func (w *world) dice(kind string, what ...string) *rand.Rand {
 	h := sha256.New()
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], w.Seed)
 	h.Write(b[:])
-	for _, s := range what {
+	for _, s := range append([]string{kind}, what...) {
 		binary.LittleEndian.PutUint64(b[:], uint64(len(s)))
 		h.Write(b[:])
 		h.Write([]byte(s))
@@ -256,6 +256,15 @@ func (w *world) tool(nonce, name, args string) string {
 		return `{"files":[` + lit(s) + `],"n":2.0}`
 	}
 	return `{"output":` + lit(s) + `}`
+}
+
+// steer is what the user puts in while tools run, beside their results; "" for nothing.
+func (w *world) steer(nonce string, ran []string) string {
+	d := w.dice("steer", append([]string{nonce}, ran...)...)
+	if !slices.Contains(w.Habits, "steer") || !chance(d, 30) {
+		return ""
+	}
+	return "s" + words(d, 1)
 }
 
 // allDecisions are the decisions that hooks may take, by event.
