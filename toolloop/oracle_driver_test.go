@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -26,7 +27,7 @@ import (
 type driver struct {
 	w      *world
 	dir    string // for the ledger's file
-	store  store.Store
+	store  *shaky
 	loops  [2]*toolloop.Loop // replicas
 	issued rules.Memory
 	shared *plainSessions
@@ -60,16 +61,15 @@ type mark struct {
 
 // sending is one request of an agent on its way.
 type sending struct {
-	d        *driver
-	nonce    string
-	bodies   [][]byte
-	edited   []bool // a hook changed that body's texts
-	events   []string
-	edits    bool
-	got      got
-	shown    []string
-	err      error
-	canceled bool
+	d      *driver
+	nonce  string
+	bodies [][]byte
+	edited []bool // a hook changed that body's texts
+	events []string
+	edits  bool
+	got    got
+	shown  []string
+	err    error
 }
 
 func newDriver(w *world, dir string) (*driver, error) {
@@ -79,13 +79,13 @@ func newDriver(w *world, dir string) (*driver, error) {
 }
 
 func (d *driver) open() error {
-	d.store = store.NewMemory(store.MemoryOptions{})
+	d.store = &shaky{Store: store.NewMemory(store.MemoryOptions{})}
 	if d.w.Bolt {
 		b, err := store.OpenBolt(store.BoltOptions{Path: filepath.Join(d.dir, "ledger")})
 		if err != nil {
 			return err
 		}
-		d.store = b
+		d.store.Store = b
 	}
 	d.restart()
 	return nil
@@ -93,7 +93,7 @@ func (d *driver) open() error {
 
 func (d *driver) restart() {
 	for i := range d.loops {
-		d.loops[i] = toolloop.New(toolloop.Options{Hooks: d, Store: d.store, Cwd: "/work", Now: func() time.Time { return time.Unix(0, 0) }})
+		d.loops[i] = toolloop.New(toolloop.Options{Hooks: d, Store: d.store, FailMode: toolloop.FailClosed, Cwd: "/work", Now: func() time.Time { return time.Unix(0, 0) }})
 	}
 }
 
@@ -255,6 +255,11 @@ func (d *driver) request(c *conv, st step) (*sending, error) {
 	if err := d.judgeAgent(c); err != nil {
 		return nil, err
 	}
+	if st.Down {
+		if err := d.refused(c, st); err != nil {
+			return nil, err
+		}
+	}
 	all := make([]*sending, 1+st.Again)
 	if st.Again == 0 {
 		all[0] = d.send(c, st.Other)
@@ -305,6 +310,32 @@ func (d *driver) request(c *conv, st step) (*sending, error) {
 		}
 	}
 	return first, nil
+}
+
+// shaky is a store that can be down.
+type shaky struct {
+	store.Store
+	down atomic.Bool
+}
+
+func (s *shaky) Get(ctx context.Context, keys []store.Key) ([][]byte, error) {
+	if s.down.Load() {
+		return nil, store.ErrDown
+	}
+	return s.Store.Get(ctx, keys)
+}
+
+// refused sends a request while the ledger is down: it is refused, and neither the
+// model nor a hook sees anything of it.
+func (d *driver) refused(c *conv, st step) error {
+	d.store.down.Store(true)
+	defer d.store.down.Store(false)
+	s := d.send(c, st.Other)
+	var r *toolloop.Refusal
+	if !errors.As(s.err, &r) || r.Status != 503 || len(s.bodies)+len(s.events)+len(s.got.docs) > 0 {
+		return fmt.Errorf("the ledger is down: got error %v, %d model calls, events %q", s.err, len(s.bodies), s.events)
+	}
+	return nil
 }
 
 // onceOnly reports whether an event belongs to something that the agent sends, and
@@ -543,7 +574,7 @@ func (d *driver) step(st step) error {
 		if d.w.Bolt {
 			break
 		}
-		d.store = store.NewMemory(store.MemoryOptions{})
+		d.store.Store = store.NewMemory(store.MemoryOptions{})
 		d.restart()
 		for _, c := range d.convs {
 			c.loose, c.lost = true, true

@@ -86,6 +86,7 @@ func steps(d *rand.Rand, two bool) []step {
 		if chance(d, 10) {
 			s.Retry = 1 + d.IntN(2)
 		}
+		s.Down = chance(d, 5)
 		out = append(out, s)
 	}
 	if chance(d, 30) { // fate strikes late: from then on nothing can be compared
@@ -159,6 +160,9 @@ func shrink(w *world, dir func() string) *world {
 		for i := range w.Steps {
 			if s := w.Steps[i]; s.Again+s.Retry > 0 {
 				again = try(func(c *world) { c.Steps[i].Again, c.Steps[i].Retry = 0, 0 }) || again
+			}
+			if w.Steps[i].Down {
+				again = try(func(c *world) { c.Steps[i].Down = false }) || again
 			}
 			if w.Steps[i].Other {
 				again = try(func(c *world) { c.Steps[i].Other = false }) || again

@@ -40,6 +40,7 @@ type step struct {
 	Again int    `json:"again,omitempty"` // how often each request is sent again, at the same time
 	Retry int    `json:"retry,omitempty"` // how often each request is sent again afterwards
 	Other bool   `json:"other,omitempty"` // through the other replica
+	Down  bool   `json:"down,omitempty"`  // each request is sent while the ledger is down, first
 }
 
 func (w *world) dice(kind string, what ...string) *rand.Rand {
