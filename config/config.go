@@ -86,6 +86,22 @@ type Hook struct {
 	Window Window `json:"window"`
 	// System shows a model hook the system instruction, as a leading message.
 	System bool `json:"system"`
+
+	// URL is where an http hook is posted to.
+	URL string `json:"url"`
+	// Headers of its request. $NAME and ${NAME} in a value are environment
+	// variables, if AllowedEnvVars names them; others are replaced by nothing.
+	Headers        map[string]string `json:"headers"`
+	AllowedEnvVars []string          `json:"allowedEnvVars"`
+
+	// Prompt is what a prompt or agent hook asks its model. $ARGUMENTS in it is
+	// the event's JSON; without it the JSON is added at the end.
+	Prompt string `json:"prompt"`
+	Model  string `json:"model"` // "" for HooksConfig.Model
+	// Tools that an agent hook may use. nil for all.
+	Tools []AgentTool `json:"tools"`
+	// MaxTurns is how many model calls an agent hook may make. Default 50.
+	MaxTurns int `json:"maxTurns"`
 }
 
 // HooksConfig switches hooks on and off, as in Gemini CLI's settings.
@@ -93,6 +109,27 @@ type HooksConfig struct {
 	Enabled bool `json:"enabled"` // default true
 	// Disabled are names of hooks (the command, for one without a name) that do not run.
 	Disabled []string `json:"disabled"`
+	// MaxConcurrent is how many hooks run at the same time; the others wait,
+	// each within its own time-out. Default 64.
+	MaxConcurrent int `json:"maxConcurrent"`
+
+	// AllowedHTTPHookURLs are patterns with * of the URLs that http hooks may
+	// be sent to. nil for all, an empty list for none.
+	AllowedHTTPHookURLs []string `json:"allowedHttpHookUrls"`
+	// AllowPrivateNetworkHooks lets http hooks reach private networks. This
+	// machine is always allowed; link-local and metadata addresses never are.
+	AllowPrivateNetworkHooks bool `json:"allowPrivateNetworkHooks"`
+
+	// Model answers prompt and agent hooks that name none. Default gemini-2.5-flash.
+	Model string `json:"model"`
+	// APIKeyEnv names the environment variable with the key for their calls.
+	// "" uses the key of the agent whose event it is.
+	APIKeyEnv string `json:"apiKeyEnv"`
+	// TokensPerHour and CallsPerMinute bound the model calls of all prompt and
+	// agent hooks together; a call beyond them is a failure of its hook.
+	// Defaults 1000000 and 60.
+	TokensPerHour  int `json:"tokensPerHour"`
+	CallsPerMinute int `json:"callsPerMinute"`
 }
 
 // Limits bound what one call may cost.
@@ -142,6 +179,9 @@ type Log struct {
 // HookType is the kind of program behind a hook.
 type HookType string
 
+// AgentTool is a tool of agent hooks. All of them only read.
+type AgentTool string
+
 // FailMode says what a hook's failure means.
 type FailMode string
 
@@ -159,6 +199,13 @@ type LogFormat string
 
 const (
 	Command HookType = "command"
+	HTTP    HookType = "http"   // a POST to a service
+	Prompt  HookType = "prompt" // a question to a model
+	Agent   HookType = "agent"  // a question to a model that can read files first
+
+	ReadFile AgentTool = "read_file"
+	Glob     AgentTool = "glob"
+	Grep     AgentTool = "grep"
 
 	FailOpen   FailMode = "open"   // the call goes on (default)
 	FailClosed FailMode = "closed" // the failure is a deny
@@ -184,8 +231,11 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-func (HookType) values() []string { return []string{string(Command)} }
-func (FailMode) values() []string { return []string{string(FailOpen), string(FailClosed)} }
+func (HookType) values() []string {
+	return []string{string(Command), string(HTTP), string(Prompt), string(Agent)}
+}
+func (AgentTool) values() []string { return []string{string(ReadFile), string(Glob), string(Grep)} }
+func (FailMode) values() []string  { return []string{string(FailOpen), string(FailClosed)} }
 func (Window) values() []string {
 	return []string{string(WindowChunk), string(WindowWord), string(WindowSentence), string(WindowAll)}
 }
@@ -206,7 +256,7 @@ func Default() *Config {
 			Gemini:     Endpoint{BaseURL: "https://generativelanguage.googleapis.com"},
 			CodeAssist: Endpoint{BaseURL: "https://cloudcode-pa.googleapis.com"},
 		},
-		HooksConfig: HooksConfig{Enabled: true},
+		HooksConfig: HooksConfig{Enabled: true, MaxConcurrent: 64, Model: "gemini-2.5-flash", TokensPerHour: 1_000_000, CallsPerMinute: 60},
 		Limits:      Limits{MaxBody: 100 << 20},
 		DenyAs:      DenyAsAnswer,
 		State:       State{Store: StoreEmbedded, TTL: Duration(7 * 24 * time.Hour), FailMode: FailOpen, Idle: Duration(30 * time.Minute)},

@@ -55,6 +55,7 @@ func (d *decoder) validate(c *Config) {
 		}
 	}
 	d.state(c.State)
+	d.handlers(c.HooksConfig)
 	d.disabled(c)
 }
 
@@ -149,19 +150,7 @@ func (d *decoder) hook(ev, path string, h Hook) {
 	if !d.clean(path) {
 		return // no object at all
 	}
-	if !d.has(path + ".type") {
-		d.fail(d.at[path], path, `"type" is missing`, `add "type": "command"`)
-	}
-	if cmd := path + ".command"; !d.has(cmd) {
-		// A wrongly spelled key was reported at its place already.
-		if !slices.ContainsFunc(d.problems, func(p Problem) bool {
-			return strings.EqualFold(p.Path, cmd)
-		}) {
-			d.fail(d.at[path], path, `"command" is missing`, `add "command": "…", the shell command to run`)
-		}
-	} else if strings.TrimSpace(h.Command) == "" && d.clean(cmd) {
-		d.fail(d.at[cmd], cmd, "the command is empty", "")
-	}
+	d.handler(path, h)
 	if p := path + ".shell"; d.has(p) && h.Args != nil {
 		d.fail(d.at[p], p, `"shell" and "args" exclude each other: with args the command is started directly`, "remove one of them")
 	}
@@ -203,21 +192,18 @@ func (d *decoder) explicitZero(path string) bool {
 
 // disabled doubts names in hooksConfig.disabled that no hook bears.
 func (d *decoder) disabled(c *Config) {
-	var names []string
+	var names, known []string // URLs are known, but no hint shows one: it may hold a secret
 	for _, ev := range events {
 		for _, def := range c.Hooks[ev] {
 			for _, h := range def.Hooks {
-				if h.Name != "" {
-					names = append(names, h.Name)
-				} else {
-					names = append(names, h.Command)
-				}
+				names = append(names, firstOf(h.Name, h.Command))
+				known = append(known, firstOf(h.Name, h.Command, h.URL, h.Prompt))
 			}
 		}
 	}
 	for i, n := range c.HooksConfig.Disabled {
 		p := fmt.Sprintf("hooksConfig.disabled[%d]", i)
-		if slices.Contains(names, n) || !d.clean(p) {
+		if slices.Contains(known, n) || !d.clean(p) {
 			continue
 		}
 		hint := ""
