@@ -13,7 +13,9 @@ type chain struct {
 	changed bool
 
 	prompt     string          // BeforeAgent: what is added to the prompt
+	replaced   json.RawMessage // BeforeAgent: what stands in the prompt's place
 	toolInput  json.RawMessage // BeforeTool: patches so far
+	output     json.RawMessage // AfterTool: what stands in the result's place
 	request    json.RawMessage // BeforeModel: patches so far
 	response   json.RawMessage // AfterModel: the last replacement
 	toolConfig json.RawMessage // BeforeToolSelection: the last selection
@@ -22,45 +24,71 @@ type chain struct {
 	sawSystem bool
 }
 
-// document is what the next hook gets.
-func (c *chain) document(h *Hook) []byte {
+// input is what the next hook is shown.
+func (c *chain) input(h *Hook) *Input {
+	base := c.shown.input(h)
+	if !c.changed {
+		return base
+	}
+	in := *base
+	in.Fields = append([]Field(nil), base.Fields...)
+	switch in.Event {
+	case BeforeAgent:
+		prompt := c.replaced
+		if prompt == nil {
+			prompt = base.Field("prompt")
+		}
+		setField(&in.Fields, "prompt", appendString(nil, gjson.ParseBytes(prompt).String()+c.prompt))
+	case BeforeTool:
+		setField(&in.Fields, "tool_input", applyInput(base.Field("tool_input"), c.toolInput))
+	case AfterTool:
+		setField(&in.Fields, "tool_response", withOutput(base.Field("tool_response"), c.output))
+	case BeforeModel:
+		setField(&in.Fields, "llm_request", applyRequest(base.Field("llm_request"), c.requestFor(h)))
+	case AfterModel:
+		setField(&in.Fields, "llm_response", c.response)
+	case BeforeToolSelection:
+		patch := object([]member{{raw: `"toolConfig"`, val: c.toolConfig}})
+		setField(&in.Fields, "llm_request", applyRequest(base.Field("llm_request"), patch))
+	}
+	return &in
+}
+
+// document is what the next hook gets for an input.
+func (c *chain) document(h *Hook, in *Input) []byte {
 	if !c.changed {
 		return c.shown.document(h)
 	}
-	base := c.shown.base(h)
-	fields := append([]Field(nil), base...)
-	switch c.shown.in.Event {
-	case BeforeAgent:
-		prompt := gjson.ParseBytes(field(base, "prompt")).String() + c.prompt
-		setField(&fields, "prompt", appendString(nil, prompt))
-	case BeforeTool:
-		setField(&fields, "tool_input", applyInput(field(base, "tool_input"), c.toolInput))
-	case BeforeModel:
-		req := field(base, "llm_request")
-		setField(&fields, "llm_request", applyRequest(req, c.requestFor(h)))
-	case AfterModel:
-		setField(&fields, "llm_response", c.response)
-	case BeforeToolSelection:
-		patch := object([]member{{raw: `"toolConfig"`, val: c.toolConfig}})
-		setField(&fields, "llm_request", applyRequest(field(base, "llm_request"), patch))
-	}
-	return encode(c.shown.in, fields)
+	return h.listener.Encode(in)
+}
+
+// withOutput is a tool_response whose result was replaced.
+func withOutput(response, output json.RawMessage) json.RawMessage {
+	patch := object([]member{{raw: `"llmContent"`, val: output}, {raw: `"returnDisplay"`, val: output}})
+	return object(overlay(response, patch, nil))
 }
 
 // take notes what a hook of the group changed. What it changed may itself be
 // completed: see requestFor.
 func (c *chain) take(h *Hook, o *outcome) {
-	switch {
-	case o.context != "" && c.shown.in.Event == BeforeAgent:
-		c.prompt += "\n\n" + o.context
-	case o.toolInput != nil:
-		c.toolInput = mergeInput(c.toolInput, o.toolInput)
-	case o.llmRequest != nil:
+	switch ev := c.shown.in.Event; {
+	case ev == BeforeAgent && (o.Context != "" || o.Prompt != nil):
+		if o.Prompt != nil {
+			c.replaced, c.prompt = o.Prompt, ""
+		}
+		if o.Context != "" {
+			c.prompt += "\n\n" + o.Context
+		}
+	case o.ToolInput != nil:
+		c.toolInput = o.patch(c.toolInput)
+	case ev == AfterTool && o.Output != nil:
+		c.output = o.Output
+	case o.LLMRequest != nil:
 		c.takeRequest(h, o)
-	case o.llmResponse != nil && c.shown.in.Event == AfterModel:
-		c.response = o.llmResponse
-	case o.toolConfig != nil:
-		c.toolConfig, _ = json.Marshal(o.toolConfig) // strings only
+	case o.LLMResponse != nil && ev == AfterModel:
+		c.response = o.LLMResponse
+	case o.ToolConfig != nil:
+		c.toolConfig, _ = json.Marshal(o.ToolConfig) // strings only
 	default:
 		return
 	}
@@ -68,17 +96,17 @@ func (c *chain) take(h *Hook, o *outcome) {
 }
 
 func (c *chain) takeRequest(h *Hook, o *outcome) {
-	if msgs := field(fieldsOf(o.llmRequest), "messages"); msgs != nil && !isNull(msgs) {
+	if msgs := field(fieldsOf(o.LLMRequest), "messages"); msgs != nil && !isNull(msgs) {
 		if c.sawSystem && !c.shown.sees(h) {
 			// It was shown the messages of the hook before without the system
 			// instruction: what that hook made of the instruction stays.
 			lead, _ := splitSystem(field(fieldsOf(c.request), "messages"))
-			o.llmRequest = withMessages(o.llmRequest, joinArrays(lead, elements(msgs)))
+			o.LLMRequest = withMessages(o.LLMRequest, joinArrays(lead, elements(msgs)))
 			o.sawSystem = true
 		}
 		c.sawSystem = o.sawSystem
 	}
-	c.request = mergeRequest(c.request, o.llmRequest)
+	c.request = mergeRequest(c.request, o.LLMRequest)
 }
 
 // requestFor is the patch so far with the system instruction for a hook that
@@ -93,7 +121,7 @@ func (c *chain) requestFor(h *Hook) json.RawMessage {
 		_, rest := splitSystem(msgs)
 		return withMessages(c.request, joinArrays(rest))
 	}
-	lead, _ := splitSystem(field(fieldsOf(field(c.shown.fields(), "llm_request")), "messages"))
+	lead, _ := splitSystem(field(fieldsOf(c.shown.system().Field("llm_request")), "messages"))
 	return withMessages(c.request, joinArrays(lead, elements(msgs)))
 }
 

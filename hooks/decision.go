@@ -17,7 +17,10 @@ type Field struct {
 // Input is what an event shows its hooks. Common members are written first, in
 // Gemini CLI's order, then Fields in theirs.
 type Input struct {
-	Event          Event
+	Event Event
+	// Tenant keeps what the hooks of one tenant leave for later from others. It
+	// is not shown to hooks.
+	Tenant         string
 	SessionID      string
 	TranscriptPath string // absolute
 	Cwd            string
@@ -48,17 +51,25 @@ type Decision struct {
 	Stop       bool   // some hook said continue:false
 	StopReason string // their reasons; never empty when Stop is set
 	Deny       bool   // some hook denied (or failed closed)
-	Ask        bool   // some hook asked, none denied (BeforeTool)
+	Defer      bool   // some hook put the call off, none denied (BeforeTool)
+	Ask        bool   // some hook asked, none denied or put off (BeforeTool)
+	Allow      bool   // some hook allowed in so many words, none objected
 	Reason     string // reasons of the deciding hooks; never empty when Deny is set
 
-	Context      []string              // additionalContext, unescaped, config order
+	Context      []string              // for the model, unescaped, config order; BeforeTool: for the result of that call
+	Prompt       json.RawMessage       // BeforeAgent: a string that the model is shown in the prompt's place; nil for none
 	ToolInput    json.RawMessage       // BeforeTool: tool_input of all hooks merged (a patch to the model's arguments; null removes a key); nil for none
+	Output       json.RawMessage       // AfterTool: any value that the model is shown as the tool's result; nil for none
 	Tail         *TailCall             // AfterTool
 	LLMRequest   json.RawMessage       // BeforeModel: llm_request of all hooks merged; nil for none
 	SawSystem    bool                  // LLMRequest's messages come from a hook that was shown the system instruction
 	LLMResponse  json.RawMessage       // BeforeModel, AfterModel: llm_response, last of the config order, with a deny or stop of the hooks that said so; nil for none
 	ToolConfig   *translate.ToolConfig // BeforeToolSelection; nil for none
 	ClearContext bool                  // AfterAgent
+	// Specific holds members of hookSpecificOutput that the event honours and
+	// that have no field above (worktreePath, watchPaths, retry, action, content,
+	// and PermissionRequest's decision), merged; nil for none.
+	Specific json.RawMessage
 
 	Notices []Notice
 	Runs    []Run // what each hook did, for logs and people
@@ -76,7 +87,7 @@ type Run struct {
 	Exit     int // -1 when there was none (not started, killed, not a process)
 	Duration time.Duration
 	Failure  string // why the run counts as failed; "" for none. Never holds the hook's output
-	Outcome  string // "allow", "deny", "ask", "stop", "failed", "ignored" (it decided where it cannot), for people
+	Outcome  string // "allow", "deny", "defer", "ask", "stop", "failed", "ignored" (it decided where it cannot), for people
 }
 
 // Firer fires an event. [Set] is the real one.

@@ -18,12 +18,13 @@ type firing struct {
 func (f *firing) sequence(ctx context.Context, st step) {
 	c := chain{shown: f.shown}
 	for i, h := range st.hooks {
-		o := f.run(ctx, h, c.document(h))
-		if o.failure == nil || o.failure.Kind == FailureField {
+		in := c.input(h)
+		o := f.run(ctx, h, in, c.document(h, in))
+		if o.Failure == nil || o.Failure.Kind == FailureField {
 			c.take(h, &o)
 		}
 		f.out[st.at+i] = o
-		if o.stop || o.deny {
+		if o.Stop || o.Deny {
 			return
 		}
 	}
@@ -32,15 +33,20 @@ func (f *firing) sequence(ctx context.Context, st step) {
 // errTimeout is the cause of a context that ended because of a hook's Timeout.
 var errTimeout = errors.New("hook timed out")
 
-// run runs one hook and reads what it says.
-func (f *firing) run(ctx context.Context, h *Hook, doc []byte) outcome {
-	in := f.shown.in
+// run runs one hook, which is shown in as doc, and reads what it says.
+func (f *firing) run(ctx context.Context, h *Hook, in *Input, doc []byte) outcome {
 	began := time.Now()
 	res := f.handle(ctx, h, doc)
-	o := parse(in.Event, h, res)
-	o.hook, o.took = h, time.Since(began)
-	o.sawSystem = o.llmRequest != nil && f.shown.sees(h)
+	o := outcome{Answer: h.listener.Read(in, h, res), hook: h, exit: res.Exit, took: time.Since(began)}
+	if res.Err != nil {
+		o.exit = -1
+	}
+	o.sawSystem = o.LLMRequest != nil && f.shown.sees(h)
 	f.set.log.outcome(in.Event, &o)
+	if o.Async && !h.Async {
+		f.set.late.add(in, &o)
+		o.Answer = Answer{Failure: o.Failure, Advice: o.Advice}
+	}
 	return o
 }
 
@@ -48,10 +54,7 @@ func (f *firing) run(ctx context.Context, h *Hook, doc []byte) outcome {
 // a hook that failed, not the end of the process.
 func (f *firing) handle(ctx context.Context, h *Hook, doc []byte) (res Result) {
 	in := f.shown.in
-	timeout := h.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout := h.timeout()
 	hctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 	defer func() {
@@ -79,4 +82,14 @@ func timeoutHint(h *Hook) string {
 		return "a persistent hook must answer each line that it reads with one line, and flush it"
 	}
 	return "make it faster, or raise its timeout"
+}
+
+func (h *Hook) timeout() time.Duration {
+	switch {
+	case h.Timeout != 0:
+		return h.Timeout
+	case h.listener.Timeout != nil:
+		return h.listener.Timeout(h.Type)
+	}
+	return DefaultTimeout
 }

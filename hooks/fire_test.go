@@ -78,7 +78,7 @@ func TestMerge(t *testing.T) {
 		outs []string
 		want Decision
 	}{
-		{"two allows say nothing", BeforeTool, []string{`{"decision":"allow","reason":"p"}`, `{"decision":"approve","reason":"q"}`}, Decision{}},
+		{"two allows", BeforeTool, []string{`{"decision":"allow","reason":"p"}`, `{"decision":"approve","reason":"q"}`}, Decision{Allow: true}},
 		{"only the deciding hook's reason", BeforeTool, []string{`{"decision":"allow","reason":"p"}`, `{"decision":"block","reason":"q"}`}, Decision{Deny: true, Reason: "q"}},
 		{"denies are joined", AfterTool, []string{`{"decision":"deny","reason":"1"}`, `{"decision":"block","reason":"2"}`}, Decision{Deny: true, Reason: "1\n2"}},
 		{"ask beats allow", BeforeTool, []string{`{"decision":"ask","systemMessage":"sure?","reason":"r"}`, `{"decision":"allow","reason":"x"}`},

@@ -20,18 +20,16 @@ func FuzzOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out []byte, exit int) {
 		for _, ev := range Events() {
 			for _, mode := range []FailMode{FailOpen, FailClosed} {
-				h := &Hook{Type: "command", FailMode: mode}
-				o := parse(ev, h, Result{Stdout: out, Exit: exit})
-				o.hook = h
-				other := parse(ev, h, Result{Stdout: []byte(`{"decision":"deny","reason":"no"}`)})
-				other.hook = h
+				h := &Hook{Type: "command", FailMode: mode, listener: Gemini()[string(ev)]}
+				o := outcome{hook: h, Answer: parse(ev, h, Result{Stdout: out, Exit: exit})}
+				other := outcome{hook: h, Answer: parse(ev, h, Result{Stdout: []byte(`{"decision":"deny","reason":"no"}`)})}
 				for _, outs := range [][]outcome{{o}, {o, other}, {other, o}, {o, o}} {
-					checkDecision(t, merge(ev, outs, newReporter(nil)), len(outs) == 2 && decides(ev) && (outs[0].reason == "no" || outs[1].reason == "no"))
+					checkDecision(t, merge(ev, outs, newReporter(nil)), len(outs) == 2 && decides(ev) && (outs[0].Reason == "no" || outs[1].Reason == "no"))
 				}
 				c := chain{shown: newShown(Input{Event: ev, Fields: []Field{{"prompt", json.RawMessage(`"p"`)}, {"tool_input", json.RawMessage(`{"a":{}}`)}, {"llm_request", json.RawMessage(`{"config":{"a":null}}`)}}})}
 				c.take(h, &o)
 				c.take(h, &o)
-				if doc := c.document(h); !json.Valid(doc) || !isCompact(doc) {
+				if doc := c.document(h, c.input(h)); !json.Valid(doc) || !isCompact(doc) {
 					t.Fatalf("the next hook would be shown %s", doc)
 				}
 			}

@@ -11,16 +11,26 @@ const DefaultTimeout = 60 * time.Second
 
 // Definition is one group of hooks under one matcher, as in the config.
 type Definition struct {
-	// Matcher is a regular expression (RE2, unanchored) on the tool name for
-	// BeforeTool and AfterTool; a name or a list "a|b" for SessionStart,
-	// SessionEnd and PreCompress; without effect for other events. "" and "*"
-	// match everything.
+	// Matcher is read by the rules of the dialect. In Gemini CLI's it is a
+	// regular expression (RE2, unanchored) on the tool name for BeforeTool and
+	// AfterTool; a name or a list "a|b" for SessionStart, SessionEnd and
+	// PreCompress; without effect for other events. "" and "*" match everything
+	// in all dialects.
 	Matcher string
 	// Sequential runs the hooks of this group one after the other, each seeing
 	// the input as the one before changed it; a deny or stop ends the group.
 	// It does not concern other groups.
 	Sequential bool
-	Hooks      []Hook
+	// Async is the Async of all hooks of the group.
+	Async bool
+	Hooks []Hook
+	// Dialect is that of the group's hooks, a key of [Options.Dialects]; "" for
+	// Gemini's, or for Claude's under a name that only the latter knows.
+	Dialect string
+	// Order is the group's place among all groups of the config: an event may
+	// stand in it under several names. Groups of equal order stand in the order
+	// of their names, Gemini CLI's first, then in that of their list.
+	Order int
 }
 
 // Hook is one configured hook.
@@ -30,7 +40,7 @@ type Hook struct {
 	Command string // a shell command, or the program itself when Args is not nil
 	Args    []string
 	Shell   string        // the shell that runs Command; "" for the platform's own (bash, PowerShell on Windows)
-	Timeout time.Duration // zero for DefaultTimeout
+	Timeout time.Duration // zero for the dialect's default, which is DefaultTimeout in Gemini CLI's
 	Env     map[string]string
 	// FailMode says what a failure of the hook means; "" for FailOpen.
 	FailMode FailMode
@@ -56,8 +66,22 @@ type Hook struct {
 	Window      Window
 	Description string
 	Source      string // where it was configured, for people
+	Dialect     string // "" for its group's
+	// If is a permission rule, as in "Bash(git *)": the hook runs only for calls
+	// that it names. Under an event that is not about a tool it never runs. ""
+	// for no rule.
+	If string
+	// Once runs the hook once in a session.
+	Once bool
+	// Async runs the hook in the background. It decides nothing; its context and
+	// messages are delivered at the session's next prompt.
+	Async bool
 
-	label string // set by New
+	// Set by New:
+	label    string
+	listener *Listener
+	matcher  func(subject string) bool // nil matches everything
+	rule     *rule                     // nil for none
 }
 
 // subject is what a hook runs: two of one name and subject are one hook.

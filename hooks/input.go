@@ -2,18 +2,21 @@ package hooks
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // timeLayout is ISO 8601 with milliseconds, what JavaScript's toISOString gives.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// encode writes the document that a hook gets: common members, then fields.
-// Fields without a value are left out.
-func encode(in *Input, fields []Field) []byte {
+// Encode writes the document that a hook of Gemini CLI's dialect gets: common
+// members, then fields. Fields without a value are left out.
+func Encode(in *Input) []byte {
 	n := 256 + len(in.SessionID) + len(in.TranscriptPath) + len(in.Cwd)
-	for _, f := range fields {
+	for _, f := range in.Fields {
 		n += len(f.Key) + len(f.Value) + 4
 	}
 	b := make([]byte, 0, n)
@@ -28,7 +31,7 @@ func encode(in *Input, fields []Field) []byte {
 	b = append(b, `,"timestamp":"`...)
 	b = in.Time.UTC().AppendFormat(b, timeLayout)
 	b = append(b, '"')
-	for _, f := range fields {
+	for _, f := range in.Fields {
 		if len(f.Value) == 0 {
 			continue
 		}
@@ -40,49 +43,75 @@ func encode(in *Input, fields []Field) []byte {
 	return append(b, '}')
 }
 
-// shown is what the hooks of one firing are shown. The document is made once
-// for all hooks that share it, and once more for hooks that see the system
-// instruction.
+// shown is what the hooks of one firing are shown. A document is made once for
+// all hooks that share it: one for each dialect, and once more for hooks that
+// see the system instruction.
 type shown struct {
 	in     *Input
-	fields func() []Field // with the system instruction
-	plain  func() []byte
-	system func() []byte
+	system func() *Input // with the system instruction
+
+	mu   sync.Mutex
+	docs map[docKey]func() []byte
+}
+
+type docKey struct {
+	listener *Listener
+	system   bool
 }
 
 func newShown(in Input) *shown {
 	if in.Time.IsZero() {
 		in.Time = time.Now()
 	}
-	s := &shown{in: &in}
-	s.plain = sync.OnceValue(func() []byte { return encode(s.in, s.in.Fields) })
-	s.fields = sync.OnceValue(func() []Field {
-		fields := append([]Field(nil), in.Fields...)
+	s := &shown{in: &in, docs: map[docKey]func() []byte{}}
+	s.system = sync.OnceValue(func() *Input {
+		with := in
+		with.Fields = slices.Clone(in.Fields)
 		for _, f := range in.System() {
-			setField(&fields, f.Key, f.Value)
+			setField(&with.Fields, f.Key, f.Value)
 		}
-		return fields
+		return &with
 	})
-	s.system = sync.OnceValue(func() []byte { return encode(s.in, s.fields()) })
 	return s
 }
 
 // sees reports whether a hook sees the system instruction in this firing.
 func (s *shown) sees(h *Hook) bool { return h.System && s.in.System != nil }
 
-// document is the unchanged input for a hook.
-func (s *shown) document(h *Hook) []byte {
+// input is the unchanged input for a hook.
+func (s *shown) input(h *Hook) *Input {
 	if s.sees(h) {
 		return s.system()
 	}
-	return s.plain()
+	return s.in
 }
 
-func (s *shown) base(h *Hook) []Field {
-	if s.sees(h) {
-		return s.fields()
+// document is the unchanged input as a hook's dialect writes it.
+func (s *shown) document(h *Hook) []byte {
+	key := docKey{h.listener, s.sees(h)}
+	s.mu.Lock()
+	doc := s.docs[key]
+	if doc == nil {
+		in := s.in
+		if key.system {
+			in = s.system()
+		}
+		doc = sync.OnceValue(func() []byte { return h.listener.Encode(in) })
+		s.docs[key] = doc
 	}
-	return s.in.Fields
+	s.mu.Unlock()
+	return doc()
+}
+
+// Field is the value of a field; nil for none.
+func (in *Input) Field(key string) json.RawMessage { return field(in.Fields, key) }
+
+// Text is the text of a field that is a string; "" for others.
+func (in *Input) Text(key string) string {
+	if v := field(in.Fields, key); len(v) > 1 && v[0] == '"' {
+		return gjson.ParseBytes(v).String()
+	}
+	return ""
 }
 
 func field(fields []Field, key string) json.RawMessage {

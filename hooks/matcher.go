@@ -7,13 +7,6 @@ import (
 	"strings"
 )
 
-// matcher is a compiled Definition.Matcher.
-type matcher struct {
-	all   bool
-	re    *regexp.Regexp
-	names []string
-}
-
 // subject says what an event's matchers are tested against.
 type subject int
 
@@ -23,48 +16,52 @@ const (
 	subjectName                // a source, reason or trigger: names
 )
 
+// subjectOf is the rule of Gemini CLI's dialect.
 func subjectOf(ev Event) subject {
-	switch ev {
-	case BeforeTool, AfterTool:
-		return subjectTool
-	case SessionStart, SessionEnd, PreCompress:
-		return subjectName
-	}
-	return subjectNone
-}
-
-func compileMatcher(ev Event, text string) (matcher, error) {
-	text = strings.TrimSpace(text)
-	if text == "" || text == "*" {
-		return matcher{all: true}, nil
-	}
-	switch subjectOf(ev) {
-	case subjectTool:
-		re, err := regexp.Compile(text)
-		if err != nil {
-			return matcher{}, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
-		}
-		return matcher{re: re}, nil
-	case subjectName:
-		names := strings.Split(text, "|")
-		for i := range names {
-			names[i] = strings.TrimSpace(names[i])
-		}
-		return matcher{names: names}, nil
-	}
-	return matcher{all: true}, nil
-}
-
-// matches tests a subject. A firing that has none concerns every hook: a guard
-// must not be passed by because a name is missing.
-func (m matcher) matches(subject string) bool {
 	switch {
-	case m.all || subject == "":
-		return true
-	case m.re != nil:
-		return m.re.MatchString(subject)
+	case ev == Notification || subjects[ev] == "":
+		return subjectNone
+	case subjects[ev] == "tool_name":
+		return subjectTool
 	}
-	return slices.Contains(m.names, subject)
+	return subjectName
+}
+
+func compileTool(text string) (func(string) bool, error) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return re.MatchString, nil
+}
+
+func compileNames(text string) (func(string) bool, error) {
+	names := strings.Split(text, "|")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return func(s string) bool { return slices.Contains(names, s) }, nil
+}
+
+// compileMatcher reads a definition's matcher; nil matches everything.
+func compileMatcher(l *Listener, text string) (func(string) bool, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || text == "*" || l.Compile == nil {
+		return nil, nil
+	}
+	return l.Compile(text)
+}
+
+// takes reports whether a hook listens to a firing.
+func (h *Hook) takes(in *Input) bool {
+	if h.listener.Takes != nil && !h.listener.Takes(in) {
+		return false
+	}
+	if h.matcher == nil {
+		return true
+	}
+	names := h.listener.Subjects(in)
+	return len(names) == 0 || slices.ContainsFunc(names, h.matcher)
 }
 
 // matcherHint tells what to write instead of a matcher that does not compile.

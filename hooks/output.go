@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -21,32 +20,6 @@ const noReason = "No reason provided"
 // maxNotice is the most bytes of a systemMessage that are kept.
 const maxNotice = 8 << 10
 
-// outcome is what one run of a hook says.
-type outcome struct {
-	hook    *Hook // nil: it did not run
-	exit    int   // -1 for none
-	took    time.Duration
-	failure *Failure
-	advice  string // for people: a trap that the hook's author fell into
-
-	stop, deny, ask bool
-	stopReason      string // not empty with stop
-	reason          string // not empty with deny
-	ignored         bool   // it decided where the event leaves no choice
-
-	notice   string
-	suppress bool
-
-	context     string
-	toolInput   json.RawMessage
-	llmRequest  json.RawMessage
-	sawSystem   bool
-	llmResponse json.RawMessage
-	toolConfig  *translate.ToolConfig
-	tail        *TailCall
-	clear       bool
-}
-
 // decides reports whether an event can be denied and stopped.
 func decides(ev Event) bool {
 	switch ev {
@@ -58,33 +31,37 @@ func decides(ev Event) bool {
 
 // parse reads a run's result by the exit code rules, then applies the hook's
 // fail mode and what the event honours.
-func parse(ev Event, h *Hook, res Result) outcome {
-	o := outcome{exit: -1}
+func parse(ev Event, h *Hook, res Result) Answer {
+	var o Answer
 	if res.Err != nil {
-		if !errors.As(res.Err, &o.failure) {
-			o.failure = Failuref(FailureInternal, "the handler of type %q failed: %v", h.Type, res.Err)
-		}
+		o.Failure = AsFailure(h, res.Err)
 	} else {
-		o.exit = res.Exit
 		switch res.Exit {
 		case 0:
 			o.readOutput(ev, res.Stdout, h.FailMode == FailClosed)
 		case 2:
-			o.deny, o.reason = true, blockReason(res)
+			o.Deny, o.Reason = true, blockReason(res)
 		default:
-			o.failure = exitFailure(res)
+			o.Failure = ExitFailure(res)
 		}
 	}
-	if o.failure != nil && h.FailMode == FailClosed {
-		// Nothing of a broken answer is used but a stop, which is stronger still.
-		o = outcome{exit: o.exit, failure: o.failure, stop: o.stop, stopReason: o.stopReason, notice: o.notice, suppress: o.suppress,
-			deny: true, reason: fmt.Sprintf("Hook %s failed (%s), and it is set to block when it fails.", h.Label(), o.failure.Text)}
+	if o.Failure != nil && h.FailMode == FailClosed {
+		o = o.Closed(h)
 	}
-	if !decides(ev) && (o.deny || o.stop || o.ask) {
-		o.stop, o.deny, o.ask, o.ignored = false, false, false, true
-		o.stopReason, o.reason = "", ""
+	if !decides(ev) && (o.Deny || o.Stop || o.Ask) {
+		o.Stop, o.Deny, o.Ask, o.Ignored = false, false, false, true
+		o.StopReason, o.Reason = "", ""
 	}
 	return o
+}
+
+// AsFailure is a handler's error as a failure of the hook.
+func AsFailure(h *Hook, err error) *Failure {
+	var f *Failure
+	if !errors.As(err, &f) {
+		f = Failuref(FailureInternal, "the handler of type %q failed: %v", h.Type, err)
+	}
+	return f
 }
 
 // cleanText is what a process printed, as text: valid UTF-8 without white space
@@ -112,14 +89,15 @@ func blockReason(res Result) string {
 	}
 	text := cleanText(res.Stdout)
 	if ms := asObject(text); ms != nil {
-		said := outcome{}
+		said := Answer{}
 		said.readReasons(ms)
-		return firstOf(said.reason, said.stopReason, noReason)
+		return firstOf(said.Reason, said.StopReason, noReason)
 	}
 	return firstOf(string(text), noReason)
 }
 
-func exitFailure(res Result) *Failure {
+// ExitFailure is the failure of an exit code other than 0 and 2.
+func ExitFailure(res Result) *Failure {
 	f := Failuref(FailureExit, "exit code %d", res.Exit)
 	switch {
 	case res.Exit == 126:
@@ -137,18 +115,18 @@ func exitFailure(res Result) *Failure {
 }
 
 // readOutput reads the stdout of a hook that ended with exit code 0.
-func (o *outcome) readOutput(ev Event, stdout []byte, strict bool) {
+func (o *Answer) readOutput(ev Event, stdout []byte, strict bool) {
 	text := cleanText(stdout)
 	if len(text) == 0 {
 		return
 	}
 	ms := asObject(text)
 	if ms == nil {
-		o.notice = noticeText(string(text))
+		o.Notice = noticeText(string(text))
 		if strict {
-			o.failure = &Failure{Kind: FailureJSON, Text: "its output is not a JSON object", Hint: "print one JSON object to stdout and nothing else; logs belong on stderr"}
+			o.Failure = &Failure{Kind: FailureJSON, Text: "its output is not a JSON object", Hint: "print one JSON object to stdout and nothing else; logs belong on stderr"}
 		} else if holdsObject(text) {
-			o.advice = "there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr"
+			o.Advice = "there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr"
 		}
 		return
 	}
@@ -166,155 +144,96 @@ func holdsObject(text []byte) bool {
 	return false
 }
 
-// badField notes the first member of the wrong type. The others still count.
-func (o *outcome) badField(key, want string, got json.RawMessage) {
-	if o.failure == nil {
-		o.failure = &Failure{Kind: FailureField, Text: fmt.Sprintf("bad field %s in its output", key),
-			Hint: fmt.Sprintf("want %s, got %s", want, kindOf(got))}
-	}
-}
-
-// kindOf names a JSON value's type; the value itself stays out of logs.
-func kindOf(v json.RawMessage) string {
-	if len(v) == 0 {
-		return "nothing"
-	}
-	switch v[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "another string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
-}
-
-// text reads a string member; null counts as absent.
-func (o *outcome) text(key string, v json.RawMessage) string {
-	switch {
-	case v[0] == '"':
-		return gjson.ParseBytes(v).String()
-	case !isNull(v):
-		o.badField(key, "a string", v)
-	}
-	return ""
-}
-
-func (o *outcome) boolean(key string, v json.RawMessage) (value, ok bool) {
-	switch string(v) {
-	case "true", "false":
-		return v[0] == 't', true
-	case "null":
-	default:
-		o.badField(key, "true or false", v)
-	}
-	return false, false
-}
-
-// object reads an object member, compact, so that it can go onto one line.
-func (o *outcome) object(key string, v json.RawMessage) json.RawMessage {
-	switch {
-	case v[0] == '{':
-		return compact(v)
-	case !isNull(v):
-		o.badField(key, "an object", v)
-	}
-	return nil
-}
-
-func (o *outcome) readReasons(ms []member) {
+func (o *Answer) readReasons(ms []member) {
 	for _, m := range ms {
 		switch m.key {
 		case "reason":
-			o.reason = o.text("reason", m.val)
+			o.Reason = o.Text("reason", m.val)
 		case "stopReason":
-			o.stopReason = o.text("stopReason", m.val)
+			o.StopReason = o.Text("stopReason", m.val)
 		}
 	}
 }
 
-func (o *outcome) readFields(ev Event, ms []member) {
+func (o *Answer) readFields(ev Event, ms []member) {
 	o.readReasons(ms)
 	for _, m := range ms {
 		switch m.key {
 		case "decision":
 			o.decide(ev, m.val)
 		case "continue":
-			if value, ok := o.boolean(m.key, m.val); ok {
-				o.stop = !value
+			if value, ok := o.Bool(m.key, m.val); ok {
+				o.Stop = !value
 			}
 		case "systemMessage":
-			o.notice = noticeText(o.text(m.key, m.val))
+			o.Notice = noticeText(o.Text(m.key, m.val))
 		case "suppressOutput":
-			o.suppress, _ = o.boolean(m.key, m.val)
+			o.Suppress, _ = o.Bool(m.key, m.val)
 		case "hookSpecificOutput":
-			if spec := o.object(m.key, m.val); spec != nil {
+			if spec := o.Object(m.key, m.val); spec != nil {
 				o.readSpecific(ev, members(spec))
 			}
 		}
 	}
-	reason, stopReason := o.reason, o.stopReason
-	o.reason, o.stopReason = "", ""
-	if o.stop {
-		o.stopReason = firstOf(stopReason, reason, noReason)
+	reason, stopReason := o.Reason, o.StopReason
+	o.Reason, o.StopReason = "", ""
+	if o.Stop {
+		o.StopReason = firstOf(stopReason, reason, noReason)
 	}
-	if o.deny {
-		o.reason = firstOf(reason, stopReason, noReason)
+	if o.Deny {
+		o.Reason = firstOf(reason, stopReason, noReason)
 	}
-	if o.ask {
-		o.reason = reason
+	if o.Ask {
+		o.Reason = reason
 	}
 }
 
-func (o *outcome) decide(ev Event, v json.RawMessage) {
-	switch word := o.text("decision", v); word {
-	case "", "allow", "approve":
+func (o *Answer) decide(ev Event, v json.RawMessage) {
+	switch word := o.Text("decision", v); word {
+	case "":
+	case "allow", "approve":
+		o.Allow = true
 	case "deny", "block":
-		o.deny = true
+		o.Deny = true
 	case "ask":
-		o.ask = ev == BeforeTool
-		o.ignored = !o.ask
+		o.Ask = ev == BeforeTool
+		o.Ignored = !o.Ask
 	default:
-		o.badField("decision", "allow, deny, block or ask", v)
+		o.BadField("decision", "allow, deny, block or ask", v)
 	}
 }
 
 // readSpecific reads those members of hookSpecificOutput that the event honours.
-func (o *outcome) readSpecific(ev Event, ms []member) {
+func (o *Answer) readSpecific(ev Event, ms []member) {
 	for _, m := range ms {
 		switch m.key {
 		case "additionalContext":
 			if ev == SessionStart || ev == BeforeAgent || ev == AfterTool {
-				o.context = o.text(m.key, m.val)
+				o.Context = o.Text(m.key, m.val)
 			}
 		case "tool_input":
 			if ev == BeforeTool {
-				o.toolInput = o.object(m.key, m.val)
+				o.ToolInput = o.Object(m.key, m.val)
 			}
 		case "llm_request":
 			if ev == BeforeModel {
-				o.readRequest(o.object(m.key, m.val))
+				o.readRequest(o.Object(m.key, m.val))
 			}
 		case "llm_response":
 			if ev == BeforeModel || ev == AfterModel {
-				o.readResponse(o.object(m.key, m.val))
+				o.readResponse(o.Object(m.key, m.val))
 			}
 		case "toolConfig":
 			if ev == BeforeToolSelection {
-				o.readToolConfig(o.object(m.key, m.val))
+				o.readToolConfig(o.Object(m.key, m.val))
 			}
 		case "tailToolCallRequest":
 			if ev == AfterTool {
-				o.readTail(o.object(m.key, m.val))
+				o.readTail(o.Object(m.key, m.val))
 			}
 		case "clearContext":
 			if ev == AfterAgent {
-				o.clear, _ = o.boolean(m.key, m.val)
+				o.Clear, _ = o.Bool(m.key, m.val)
 			}
 		}
 	}
@@ -322,7 +241,7 @@ func (o *outcome) readSpecific(ev Event, ms []member) {
 
 // readRequest takes an llm_request whose members are of the right type. A wrong
 // one spoils the whole: half an edit may be worse than none.
-func (o *outcome) readRequest(req json.RawMessage) {
+func (o *Answer) readRequest(req json.RawMessage) {
 	for _, m := range members(req) {
 		want := ""
 		switch {
@@ -335,53 +254,53 @@ func (o *outcome) readRequest(req json.RawMessage) {
 			want = "an object"
 		}
 		if want != "" {
-			o.badField("llm_request."+m.key, want, m.val)
+			o.BadField("llm_request."+m.key, want, m.val)
 			return
 		}
 	}
-	o.llmRequest = req
+	o.LLMRequest = req
 }
 
 // readResponse takes an llm_response whose candidates have the right shape.
-func (o *outcome) readResponse(resp json.RawMessage) {
+func (o *Answer) readResponse(resp json.RawMessage) {
 	for _, m := range members(resp) {
 		if m.key != "candidates" || isNull(m.val) {
 			continue
 		}
 		if m.val[0] != '[' {
-			o.badField("llm_response.candidates", "an array", m.val)
+			o.BadField("llm_response.candidates", "an array", m.val)
 			return
 		}
 		for i, c := range elements(m.val) {
 			content := field(fieldsOf(c), "content")
 			parts := field(fieldsOf(content), "parts")
 			if c[0] != '{' || content != nil && content[0] != '{' || parts != nil && parts[0] != '[' {
-				o.badField(fmt.Sprintf("llm_response.candidates[%d]", i), `{"content":{"parts":["text"]}}`, c)
+				o.BadField(fmt.Sprintf("llm_response.candidates[%d]", i), `{"content":{"parts":["text"]}}`, c)
 				return
 			}
 		}
 	}
-	o.llmResponse = resp
+	o.LLMResponse = resp
 }
 
-func (o *outcome) readToolConfig(config json.RawMessage) {
+func (o *Answer) readToolConfig(config json.RawMessage) {
 	var tc translate.ToolConfig
 	for _, m := range members(config) {
 		switch m.key {
 		case "mode":
-			tc.Mode = o.text("toolConfig.mode", m.val)
+			tc.Mode = o.Text("toolConfig.mode", m.val)
 			if tc.Mode != "" && !slices.Contains([]string{"AUTO", "ANY", "NONE"}, tc.Mode) {
-				o.badField("toolConfig.mode", "AUTO, ANY or NONE", m.val)
+				o.BadField("toolConfig.mode", "AUTO, ANY or NONE", m.val)
 				return
 			}
 		case "allowedFunctionNames":
 			if !isNull(m.val) && m.val[0] != '[' {
-				o.badField("toolConfig.allowedFunctionNames", "an array of names", m.val)
+				o.BadField("toolConfig.allowedFunctionNames", "an array of names", m.val)
 				return
 			}
 			for _, e := range elements(m.val) {
 				if e[0] != '"' || len(e) == 2 {
-					o.badField("toolConfig.allowedFunctionNames", "an array of names", e)
+					o.BadField("toolConfig.allowedFunctionNames", "an array of names", e)
 					return
 				}
 				tc.AllowedFunctionNames = append(tc.AllowedFunctionNames, gjson.ParseBytes(e).String())
@@ -394,10 +313,10 @@ func (o *outcome) readToolConfig(config json.RawMessage) {
 	if tc.Mode == "" {
 		tc.Mode = "AUTO"
 	}
-	o.toolConfig = &tc
+	o.ToolConfig = &tc
 }
 
-func (o *outcome) readTail(tail json.RawMessage) {
+func (o *Answer) readTail(tail json.RawMessage) {
 	if tail == nil {
 		return
 	}
@@ -405,9 +324,9 @@ func (o *outcome) readTail(tail json.RawMessage) {
 	for _, m := range members(tail) {
 		switch m.key {
 		case "name":
-			call.Name = o.text("tailToolCallRequest.name", m.val)
+			call.Name = o.Text("tailToolCallRequest.name", m.val)
 		case "args":
-			args := o.object("tailToolCallRequest.args", m.val)
+			args := o.Object("tailToolCallRequest.args", m.val)
 			if args == nil && !isNull(m.val) {
 				return
 			}
@@ -417,10 +336,10 @@ func (o *outcome) readTail(tail json.RawMessage) {
 		}
 	}
 	if call.Name == "" {
-		o.badField("tailToolCallRequest.name", "the name of a tool", nil)
+		o.BadField("tailToolCallRequest.name", "the name of a tool", nil)
 		return
 	}
-	o.tail = &call
+	o.Tail = &call
 }
 
 // noticeText makes a systemMessage safe for logs and terminals.

@@ -77,10 +77,10 @@ func (r *reporter) warn(hook, kind, msg string, args ...any) {
 // outcome tells of a run what people must know.
 func (r *reporter) outcome(ev Event, o *outcome) {
 	hook := o.hook.Label()
-	if f := o.failure; f != nil {
+	if f := o.Failure; f != nil {
 		effect := "none: the event goes on"
 		switch {
-		case o.deny:
+		case o.Deny:
 			effect = "denied, as failMode closed says"
 		case o.hook.FailMode == FailClosed:
 			effect = "none: this event cannot be denied"
@@ -97,15 +97,15 @@ func (r *reporter) outcome(ev Event, o *outcome) {
 			r.warn(hook, string(ev)+" "+string(f.Kind)+" "+f.Text, "hook failed", args...)
 		}
 	}
-	if o.ignored && o.failure == nil {
+	if o.Ignored && o.Failure == nil {
 		r.warn(hook, string(ev)+" ignored", "hook decided in vain", "event", ev, "hint", "this event does not honour that decision")
 	}
-	if o.advice != "" {
-		r.warn(hook, string(ev)+" advice", "hook's answer ignored", "event", ev, "hint", o.advice)
+	if o.Advice != "" {
+		r.warn(hook, string(ev)+" advice", "hook's answer is odd", "event", ev, "hint", o.Advice)
 	}
-	if o.notice != "" {
-		if _, ok := r.due(hook, "notice "+o.notice); ok {
-			r.Info("hook says", "hook", hook, "event", ev, "systemMessage", o.notice)
+	if o.Notice != "" {
+		if _, ok := r.due(hook, "notice "+o.Notice); ok {
+			r.Info("hook says", "hook", hook, "event", ev, "systemMessage", o.Notice)
 		}
 	}
 }

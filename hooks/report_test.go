@@ -51,7 +51,7 @@ func TestReports(t *testing.T) {
 			{"bad field", BeforeTool, Result{Stdout: []byte(`{"decision":"hush"}`)}, `level=WARN msg="hook failed" hook=guard event=BeforeTool failure="bad field decision in its output" effect="the field is ignored" hint="want allow, deny, block or ask, got another string"`},
 			{"says", BeforeTool, Result{Stdout: []byte(`{"systemMessage":"look out"}`)}, `level=INFO msg="hook says" hook=guard event=BeforeTool systemMessage="look out"`},
 			{"says it again", BeforeTool, Result{Stdout: []byte(`{"systemMessage":"look out"}`)}, ``},
-			{"log line before JSON", BeforeTool, Result{Stdout: []byte("x\n{\"decision\":\"deny\"}")}, "level=WARN msg=\"hook's answer ignored\" hook=guard event=BeforeTool hint=\"there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr\"\n" + `level=INFO msg="hook says" hook=guard event=BeforeTool systemMessage="x\n{\"decision\":\"deny\"}"`},
+			{"log line before JSON", BeforeTool, Result{Stdout: []byte("x\n{\"decision\":\"deny\"}")}, "level=WARN msg=\"hook's answer is odd\" hook=guard event=BeforeTool hint=\"there is text round its JSON answer, so the answer was ignored: print nothing else to stdout, logs belong on stderr\"\n" + `level=INFO msg="hook says" hook=guard event=BeforeTool systemMessage="x\n{\"decision\":\"deny\"}"`},
 			{"own error", BeforeTool, Result{Err: errors.New("no route")}, `level=WARN msg="hook failed" hook=guard event=BeforeTool failure="the handler of type \"command\" failed: no route" effect="none: the event goes on"`},
 		}
 		for _, tt := range tests {

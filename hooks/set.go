@@ -24,25 +24,33 @@ type Options struct {
 	Dir string
 	// PlansDir is shown to hooks as GEMINI_PLANS_DIR.
 	PlansDir string
+	// Dialects beside Gemini CLI's own, by name.
+	Dialects map[string]Dialect
+	// MaxAsync is how many async hooks run at a time; more are not started. Zero
+	// for DefaultMaxAsync.
+	MaxAsync int
 	Logger   *slog.Logger // nil for none
 }
 
-// Set is a config's hooks, ready to fire. It is safe for concurrent use and
-// never changes; it has nothing to close (its handlers may).
+// Set is a config's hooks, ready to fire. It is safe for concurrent use. What
+// is configured never changes; what async hooks and those that run once leave
+// behind is kept for a bounded number of sessions.
 type Set struct {
 	groups   map[Event][]group
 	handlers map[string]Handler
+	dialects map[string]Dialect
 	window   Window
 	dir      string
 	plansDir string
+	late     *late
 	log      *reporter
 }
 
 var _ Firer = (*Set)(nil)
 
-// group is a compiled Definition.
+// group is a compiled Definition. Its hooks listen to one event; they may speak
+// several dialects.
 type group struct {
-	matcher    matcher
 	sequential bool
 	hooks      []*Hook
 }
@@ -80,10 +88,37 @@ func place(ev Event, def, hook int) string {
 	return s
 }
 
-// Events lists all events in the order in which a session meets them.
-func Events() []Event {
-	return []Event{SessionStart, BeforeAgent, BeforeModel, BeforeToolSelection, AfterModel,
-		BeforeTool, Notification, AfterTool, AfterAgent, PreCompress, SessionEnd}
+// named is a definition under its name in the config.
+type named struct {
+	name  Event
+	index int
+	Definition
+}
+
+// inOrder gives the definitions in config order.
+func inOrder(defs map[Event][]Definition) []named {
+	var all []named
+	for _, name := range slices.Sorted(maps.Keys(defs)) {
+		for i, d := range defs[name] {
+			all = append(all, named{name, i, d})
+		}
+	}
+	own := Events()
+	slices.SortStableFunc(all, func(a, b named) int {
+		if a.Order != b.Order {
+			return a.Order - b.Order
+		}
+		foreign := func(n named) int { return btoi(!slices.Contains(own, n.name)) }
+		return foreign(a) - foreign(b)
+	})
+	return all
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // New compiles definitions. Its error joins a *ConfigError for each mistake.
@@ -91,24 +126,26 @@ func New(o Options) (*Set, error) {
 	s := &Set{
 		groups:   map[Event][]group{},
 		handlers: maps.Clone(o.Handlers),
+		dialects: maps.Clone(o.Dialects),
 		window:   WindowChunk,
 		dir:      o.Dir,
 		plansDir: o.PlansDir,
 		log:      newReporter(o.Logger),
 	}
+	if s.dialects == nil {
+		s.dialects = map[string]Dialect{}
+	}
+	s.dialects[DialectGemini] = Gemini()
+	s.late = newLate(o.MaxAsync, s.log)
 	var errs []error
-	for _, ev := range slices.Sorted(maps.Keys(o.Definitions)) {
-		if !slices.Contains(Events(), ev) {
-			errs = append(errs, &ConfigError{Event: ev, Definition: -1, Hook: -1, Text: "no such event",
-				Hint: "the events are " + joinNames(Events())})
-			continue
+	for _, name := range slices.Sorted(maps.Keys(o.Definitions)) {
+		if !s.knows(string(name)) {
+			errs = append(errs, &ConfigError{Event: name, Definition: -1, Hook: -1, Text: "no such event", Hint: "the events are " + joinNames(Events())})
 		}
-		for i, d := range o.Definitions[ev] {
-			g, err := s.compile(ev, i, d, o.Disabled)
-			errs = append(errs, err...)
-			if len(g.hooks) > 0 {
-				s.groups[ev] = append(s.groups[ev], g)
-			}
+	}
+	for _, d := range inOrder(o.Definitions) {
+		if s.knows(string(d.name)) {
+			errs = append(errs, s.compile(d, o.Disabled)...)
 		}
 	}
 	if len(errs) > 0 {
@@ -122,6 +159,12 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
+// Close ends async hooks and waits for them.
+func (s *Set) Close() error {
+	s.late.close()
+	return nil
+}
+
 func joinNames[S ~string](names []S) string {
 	parts := make([]string, len(names))
 	for i, n := range names {
@@ -130,38 +173,127 @@ func joinNames[S ~string](names []S) string {
 	return strings.Join(parts, ", ")
 }
 
-func (s *Set) compile(ev Event, i int, d Definition, disabled []string) (group, []error) {
-	var errs []error
-	m, err := compileMatcher(ev, d.Matcher)
-	if err != nil {
-		errs = append(errs, &ConfigError{Event: ev, Definition: i, Hook: -1, Field: "matcher",
-			Text: fmt.Sprintf("%q does not compile: %v", d.Matcher, err), Hint: matcherHint(d.Matcher)})
-	}
-	if text := strings.TrimSpace(d.Matcher); subjectOf(ev) == subjectNone && text != "" && text != "*" {
-		s.log.Warn("matcher without effect", "event", ev, "at", place(ev, i, -1),
-			"hint", "this event has nothing to match: its hooks run every time")
-	}
-	g := group{matcher: m, sequential: d.Sequential}
-	for j := range d.Hooks {
-		h := d.Hooks[j] // a copy: the caller may change its own
-		h.Env = maps.Clone(h.Env)
-		h.Args = slices.Clone(h.Args)
-		h.Headers = maps.Clone(h.Headers)
-		h.label = h.Name
-		if h.label == "" {
-			h.label = place(ev, i, j)
+// knows reports whether some dialect has an event of that name.
+func (s *Set) knows(name string) bool {
+	for _, d := range s.dialects {
+		if d[name] != nil {
+			return true
 		}
-		if e := s.check(&h); e != nil {
-			e.Event, e.Definition, e.Hook = ev, i, j
+	}
+	return false
+}
+
+// listener finds what an event's name, which some dialect knows, means in one.
+func (s *Set) listener(dialect, name string) (*Listener, *ConfigError) {
+	choices := []string{dialect}
+	if dialect == "" {
+		choices = []string{DialectGemini, DialectClaude}
+	} else if s.dialects[dialect] == nil {
+		return nil, &ConfigError{Field: "dialect", Text: fmt.Sprintf("%q is no dialect", dialect),
+			Hint: "the dialects are " + joinNames(slices.Sorted(maps.Keys(s.dialects)))}
+	}
+	for _, c := range choices {
+		if l := s.dialects[c][name]; l != nil {
+			return l, nil
+		}
+	}
+	var others []string
+	for _, other := range slices.Sorted(maps.Keys(s.dialects)) {
+		if s.dialects[other][name] != nil {
+			others = append(others, other)
+		}
+	}
+	return nil, &ConfigError{Field: "dialect", Text: fmt.Sprintf("%q has no such event", choices[0]),
+		Hint: "the dialects that have it are " + joinNames(others)}
+}
+
+func (s *Set) compile(d named, disabled []string) (errs []error) {
+	g := group{sequential: d.Sequential}
+	event := Event("")
+	bad := func(e *ConfigError, hook int) {
+		e.Event, e.Definition, e.Hook = d.name, d.index, hook
+		if !slices.ContainsFunc(errs, func(o error) bool { return o.(*ConfigError).same(e) }) {
 			errs = append(errs, e)
+		}
+	}
+	if _, e := s.listener(d.Dialect, string(d.name)); e != nil {
+		bad(e, -1)
+		return errs
+	}
+	for j := range max(len(d.Hooks), 1) {
+		h, at := Hook{Dialect: d.Dialect}, -1 // a group without hooks is checked, too
+		if j < len(d.Hooks) {
+			h, at = d.Hooks[j], j // a copy: the caller may change its own
+		}
+		if h.Dialect == "" {
+			h.Dialect = d.Dialect
+		}
+		var e *ConfigError
+		if h.listener, e = s.listener(h.Dialect, string(d.name)); e != nil {
+			bad(e, at)
 			continue
 		}
-		if !isDisabled(&h, disabled) {
-			g.hooks = append(g.hooks, &h)
+		var err error
+		if h.matcher, err = compileMatcher(h.listener, d.Matcher); err != nil {
+			bad(&ConfigError{Field: "matcher", Text: fmt.Sprintf("%q does not compile: %v", d.Matcher, err), Hint: matcherHint(d.Matcher)}, -1)
+			continue
+		}
+		if at < 0 {
+			s.warnMatcher(d, h.listener)
+			continue
+		}
+		if j == 0 {
+			s.warnMatcher(d, h.listener)
+		}
+		if e := s.finish(&h, d, j); e != nil {
+			bad(e, j)
+			continue
+		}
+		if h.listener.Event == "" {
+			s.log.Info("hook never runs", "event", d.name, "hook", h.label, "hint", "this event has no counterpart here")
+		} else if !isDisabled(&h, disabled) {
+			event, g.hooks = h.listener.Event, append(g.hooks, &h)
 		}
 	}
-	return g, errs
+	if len(g.hooks) > 0 {
+		s.groups[event] = append(s.groups[event], g)
+	}
+	return errs
 }
+
+// warnMatcher tells of a matcher that has no effect.
+func (s *Set) warnMatcher(d named, l *Listener) {
+	if text := strings.TrimSpace(d.Matcher); l.Compile == nil && text != "" && text != "*" {
+		s.log.Warn("matcher without effect", "event", d.name, "at", place(d.name, d.index, -1),
+			"hint", "this event has nothing to match: its hooks run every time")
+	}
+}
+
+// finish completes the copy of a configured hook.
+func (s *Set) finish(h *Hook, d named, index int) *ConfigError {
+	h.Env = maps.Clone(h.Env)
+	h.Args = slices.Clone(h.Args)
+	h.Headers = maps.Clone(h.Headers)
+	h.Async = h.Async || d.Async
+	h.label = h.Name
+	if h.label == "" {
+		h.label = place(d.name, d.index, index)
+	}
+	if h.If != "" {
+		var err error
+		if h.rule, err = parseRule(h.If); err != nil {
+			return &ConfigError{Field: "if", Text: fmt.Sprintf("%q is no permission rule: %v", h.If, err), Hint: `write a tool's name, or a name and a pattern, as in "Bash(git *)"`}
+		}
+		if subjects[h.listener.Event] != "tool_name" {
+			s.log.Warn("hook never runs", "event", d.name, "hook", h.label, "hint", `"if" is for the events of tool calls`)
+		}
+	}
+	s.late.used = s.late.used || h.Async
+	return s.check(h)
+}
+
+// same tells mistakes that are one.
+func (e *ConfigError) same(o *ConfigError) bool { return *e == *o }
 
 func (s *Set) check(h *Hook) *ConfigError {
 	if s.handlers[h.Type] == nil {
@@ -218,12 +350,22 @@ func coarser(a, b Window) Window {
 	return a
 }
 
-// Has implements [Firer].
-func (s *Set) Has(ev Event) bool { return len(s.groups[ev]) > 0 }
+// Has implements [Firer]. Where hooks run in the background there is always
+// something to do for a prompt: it brings what they had to say.
+func (s *Set) Has(ev Event) bool { return len(s.groups[ev]) > 0 || ev == BeforeAgent && s.late.used }
 
 // Matches implements [Firer].
 func (s *Set) Matches(ev Event, match string) bool {
-	return slices.ContainsFunc(s.groups[ev], func(g group) bool { return g.matcher.matches(match) })
+	in := Input{Event: ev, Match: match}
+	for _, g := range s.groups[ev] {
+		if slices.ContainsFunc(g.hooks, func(h *Hook) bool {
+			// Whether a listener takes a firing is not known before it is whole.
+			return h.matcher == nil || match == "" || slices.ContainsFunc(h.listener.Subjects(&in), h.matcher)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Window implements [Firer]: the coarsest that an AfterModel hook asks for.
@@ -237,42 +379,60 @@ type step struct {
 }
 
 // plan picks the hooks of a firing. Of identical hooks the first one runs.
-func (s *Set) plan(ev Event, match string) (steps []step, n int) {
+func (s *Set) plan(in *Input) (steps []step, async []*Hook, n int) {
 	var seen []*Hook
-	for _, g := range s.groups[ev] {
-		if !g.matcher.matches(match) {
-			continue
-		}
+	for _, g := range s.groups[in.Event] {
 		st := step{sequential: g.sequential, at: n}
 		for _, h := range g.hooks {
-			if !slices.ContainsFunc(seen, h.same) {
-				seen = append(seen, h)
+			switch {
+			case !h.takes(in) || !h.named(in) || slices.ContainsFunc(seen, h.same):
+				continue
+			case h.Once && !s.late.first(in, h):
+				continue
+			case h.Async:
+				async = append(async, h)
+			default:
 				st.hooks = append(st.hooks, h)
 			}
+			seen = append(seen, h)
 		}
 		if len(st.hooks) > 0 {
 			steps = append(steps, st)
 			n += len(st.hooks)
 		}
 	}
-	return steps, n
+	return steps, async, n
 }
 
-// same tells hooks that are one: equal name and subject, whatever else differs.
+// same tells hooks that are one: equal name, command and dialect, whatever else
+// differs.
 func (h *Hook) same(o *Hook) bool {
-	return h.subject() != "" && h.Name == o.Name && h.Type == o.Type && h.subject() == o.subject() && slices.Equal(h.Args, o.Args)
+	return h.subject() != "" && h.listener == o.listener && h.Name == o.Name && h.Type == o.Type && h.subject() == o.subject() && slices.Equal(h.Args, o.Args)
 }
 
 // Fire implements [Firer].
 func (s *Set) Fire(ctx context.Context, in Input) Decision {
-	steps, n := s.plan(in.Event, in.Match)
-	if n == 0 {
-		return Decision{}
+	if in.Event == SessionEnd {
+		defer s.late.forget(&in)
+	}
+	left := s.late.take(&in)
+	steps, async, n := s.plan(&in)
+	if n == 0 && len(async) == 0 {
+		return left.decision()
 	}
 	if in.Cwd == "" {
 		in.Cwd = s.dir
 	}
 	f := &firing{set: s, shown: newShown(in), out: make([]outcome, n)}
+	f.background(ctx, async)
+	f.foreground(ctx, steps)
+	d := merge(in.Event, f.out, s.log)
+	left.add(&d)
+	return d
+}
+
+// foreground runs the hooks that are waited for.
+func (f *firing) foreground(ctx context.Context, steps []step) {
 	var wg sync.WaitGroup // ends with the hooks' time-outs at the latest
 	var last func()
 	start := func(run func()) {
@@ -287,10 +447,11 @@ func (s *Set) Fire(ctx context.Context, in Input) Decision {
 			continue
 		}
 		for i, h := range st.hooks {
-			start(func() { f.out[st.at+i] = f.run(ctx, h, f.shown.document(h)) })
+			start(func() { f.out[st.at+i] = f.run(ctx, h, f.shown.input(h), f.shown.document(h)) })
 		}
 	}
-	last() // one hook, which is the rule, needs no goroutine
+	if last != nil {
+		last() // one hook, which is the rule, needs no goroutine
+	}
 	wg.Wait()
-	return merge(in.Event, f.out, s.log)
 }

@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, _ := newSet(t, tt.ev, tt.defs...)
 			var got []string
-			steps, n := s.plan(tt.ev, tt.match)
+			steps, _, n := s.plan(&Input{Event: tt.ev, Match: tt.match})
 			at := 0
 			for _, st := range steps {
 				if st.at != at {
@@ -92,7 +92,7 @@ func TestDisabled(t *testing.T) {
 	if s.Has(AfterTool) {
 		t.Error("AfterTool has a hook; want none, since it is disabled")
 	}
-	_, n := s.plan(BeforeTool, "")
+	_, _, n := s.plan(&Input{Event: BeforeTool})
 	if n != 1 {
 		t.Errorf("got %d hooks; want n2 alone: a hook with a name is not disabled by its command", n)
 	}
@@ -133,7 +133,7 @@ func TestNewErrors(t *testing.T) {
 		{"back-reference", AfterTool, Definition{Matcher: `(a)\1`}, `hooks.AfterTool[0].matcher: "(a)\\1" does not compile: invalid escape sequence: ` + "`\\1`" + `
   hint: matchers are RE2 expressions, which have no back-references: name the tools to match, as in "write_file|replace"`},
 		{"event", "BeforeTools", Definition{}, `hooks.BeforeTools: no such event
-  hint: the events are SessionStart, BeforeAgent, BeforeModel, BeforeToolSelection, AfterModel, BeforeTool, Notification, AfterTool, AfterAgent, PreCompress, SessionEnd`},
+  hint: the events are SessionStart, BeforeAgent, BeforeModel, BeforeToolSelection, AfterModel, BeforeTool, Notification, AfterTool, AfterAgent, PreCompress, SessionEnd, PostCompact, SubagentStart, SubagentStop, StopFailure, QueryEnd, ConfigChange, InstructionsLoaded, CwdChanged, FileChanged, TaskCreated, TaskCompleted, TeammateIdle, PermissionRequest, PermissionDenied, WorktreeCreate, WorktreeRemove, Elicitation, ElicitationResult`},
 		{"capital type", BeforeTool, Definition{Hooks: []Hook{{Type: "Command", Command: "x"}}}, `hooks.BeforeTool[0].hooks[0].type: "Command" is no hook type
   hint: write "command": types are in lower case`},
 		{"no type", BeforeTool, Definition{Hooks: []Hook{{Command: "x"}}}, `hooks.BeforeTool[0].hooks[0].type: is missing
@@ -165,8 +165,8 @@ func TestNewErrors(t *testing.T) {
 	if n := strings.Count(err.Error(), "no such event"); n != 2 {
 		t.Errorf("got %d mistakes told; want 2", n)
 	}
-	if len(Events()) != 11 || !slices.Contains(Events(), Notification) {
-		t.Errorf("got events %v; want 11", Events())
+	if len(Events()) != 29 || !slices.Contains(Events(), Notification) {
+		t.Errorf("got events %v; want 29", Events())
 	}
 }
 

@@ -67,15 +67,11 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 	}
 	x.to.base = s.bases.upstream(x.to.path())
 
-	upgrade := fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0
-	if s.guarded && x.guard(upgrade) {
-		return
-	}
-	if upgrade {
+	if fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0 {
 		x.tunnel()
 		return
 	}
-	if r := s.opt.Runner; fc.IsPost() && (r != nil && r.Active() || s.opt.Shield.Active()) {
+	if r := s.opt.Runner; r != nil && r.Active() && fc.IsPost() {
 		if t := gemini.Route(fasthttp.MethodPost, x.to.path(), x.to.query()); t.Hooked {
 			x.hooked(t)
 			return
@@ -220,6 +216,10 @@ func (x *exchange) answer(a *answer) {
 		x.end(a.Close())
 		return
 	}
+	if a.length < 0 && x.old() {
+		x.gather(a)
+		return
+	}
 	// The header waits for the body's first bytes if they are at hand, and not
 	// otherwise: models think between the two. What is not relayed as it stands is
 	// framed by the front.
@@ -228,6 +228,26 @@ func (x *exchange) answer(a *answer) {
 		conn.hold = true
 	}
 	resp.SetBodyStream(&answerBody{x: x, a: a}, int(max(a.length, -1)))
+}
+
+// old reports whether the client speaks HTTP/1.0: it cannot read chunks, so a
+// body of unknown length is gathered for it.
+func (x *exchange) old() bool { return !x.fc.Request.Header.IsHTTP11() }
+
+// gather passes an answer on when it is whole.
+func (x *exchange) gather(a *answer) {
+	body, err := io.ReadAll(io.LimitReader(a, int64(x.s.opt.MaxBody)+1))
+	err = errors.Join(err, a.Close())
+	switch {
+	case err != nil:
+		x.fail(x.upstreamError(err))
+	case len(body) > x.s.opt.MaxBody:
+		x.fail(&Error{Code: 502, Status: statusNames[502], Reason: "ANSWER_TOO_LARGE", Message: fmt.Sprintf("the answer is over the %d bytes that hookline gathers for a client of HTTP/1.0; use HTTP/1.1", x.s.opt.MaxBody)})
+	default:
+		x.sent = int64(len(body))
+		x.fc.Response.SetBodyRaw(body)
+		x.end(nil)
+	}
 }
 
 // answerBody streams an upstream body down. fasthttp calls WriteTo on the

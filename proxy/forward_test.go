@@ -245,6 +245,34 @@ func TestForwardStreams(t *testing.T) {
 	}
 }
 
+// A client of HTTP/1.0 cannot read chunks: it gets bodies of unknown length whole.
+func TestOldClient(t *testing.T) {
+	const body = "data: 1\r\n\r\ndata: 2\r\n\r\n"
+	for name, c := range map[string]struct{ up, want, status string }{
+		"chunked":      {chunked("text/event-stream", body[:11], body[11:]), body, "200"},
+		"until close":  {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + body, body, "200"},
+		"sized":        {sized(200, "text/event-stream", body), body, "200"},
+		"cut":          {strings.TrimSuffix(chunked("text/event-stream", body), "0\r\n\r\n"), "", "502"},
+		"error chunks": {strings.Replace(chunked("application/json", "{}"), "200 OK", "429 X", 1), "{}", "429"},
+	} {
+		for how, o := range map[string]Options{"forwarded": {}, "hooked": hook(Options{}, relay)} {
+			o.Upstream.Gemini = upstream(t, func(conn net.Conn, _ rawRequest) error {
+				_, _ = io.WriteString(conn, c.up)
+				return io.EOF
+			})
+			conn, r := dial(t, start(t, o))
+			send(t, conn, strings.Replace(post(streamTarget, "{}"), "HTTP/1.1", "HTTP/1.0", 1))
+			m, err := readRaw(r)
+			if err != nil || !strings.HasPrefix(m.head, "HTTP/1.1 "+c.status) || len(m.header("Content-Length")) != 1 {
+				t.Errorf("%s, %s: %q, %v", name, how, m.head, err)
+			}
+			if c.want != "" && string(m.body) != c.want {
+				t.Errorf("%s, %s: body %q, want %q", name, how, m.body, c.want)
+			}
+		}
+	}
+}
+
 // A client that hangs up ends the upstream call at once, whatever it waits for.
 func TestForwardClientGone(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

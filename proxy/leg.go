@@ -19,7 +19,7 @@ import (
 
 // The upstream leg speaks HTTP/1.1 itself, on connections it owns, because that
 // is what makes cancelling at any moment and passing bytes on as they stand cheap:
-// docs/decisions/0002-upstream-leg.md has the figures.
+// docs/decisions/0004-upstream-leg.md has the figures.
 
 const (
 	dialTimeout      = 10 * time.Second

@@ -26,12 +26,8 @@ type sink struct {
 	done  chan struct{}   // closed by finish; err may be read then
 	reply *toolloop.Reply // what opened the answer; nil for hookline's own
 	whole bool            // reply goes down as it is
-	// rewrite, if set, makes of a body that is to be forwarded what the agent
-	// gets; remade says that doc holds it.
-	rewrite func(body []byte) ([]byte, error)
-	remade  bool
 
-	doc bytes.Buffer   // Unary: the answer, which goes down when it is whole
+	doc bytes.Buffer   // the answer, if it goes down when it is whole
 	w   *stream.Writer // once the body is open
 	err error          // what the runner ended with
 }
@@ -51,18 +47,6 @@ func (k *sink) Forward(reply *toolloop.Reply) error {
 	a, ok := reply.Opaque.(*answer)
 	if !ok {
 		return errors.New("the reply to be forwarded is none of this upstream's")
-	}
-	if k.rewrite != nil {
-		body, err := k.x.readAnswer(a)
-		if err == nil {
-			body, err = k.rewrite(body)
-		}
-		if err != nil {
-			return err
-		}
-		k.doc.Write(body)
-		k.remade = true
-		return k.begin(reply, true)
 	}
 	if err := k.begin(reply, true); err != nil {
 		return err
@@ -98,9 +82,15 @@ func (k *sink) client() (io.Writer, error) {
 	}
 }
 
-// gathers says whether the answer is one document, sent when it is complete: an
-// error in the middle can then still be told as one.
-func (k *sink) gathers() bool { return k.remade || k.format == stream.Unary && !k.whole }
+// gathers says whether the answer is sent when it is complete: one document, as
+// an error in the middle can then still be told as one, and what an old client
+// could not read otherwise. The answer must have been begun.
+func (k *sink) gathers() bool {
+	if k.whole {
+		return k.x.old() && k.reply.Opaque.(*answer).length < 0
+	}
+	return k.format == stream.Unary || k.x.old()
+}
 
 func (k *sink) writer() (*stream.Writer, error) {
 	if k.w == nil {
@@ -211,9 +201,6 @@ func (k *sink) header() {
 	}
 	a.header.CopyTo(h)
 	x.cleanDown()
-	if k.remade {
-		h.Del("Content-Encoding")
-	}
 	if !k.whole {
 		h.Del("Content-Encoding")
 		h.SetContentType(k.contentType(string(a.header.ContentType())))

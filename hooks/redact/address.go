@@ -135,7 +135,7 @@ func (m *scanner) ipv4(s, i, a, e int) {
 		return
 	}
 	score := float32(0.6)
-	if o[0] < 20 && o[1] < 40 && o[2] < 40 && o[3] < 40 && o[0] != 10 && o != [4]byte{} {
+	if o[0] < 40 && o[1] < 40 && o[2] < 40 && o[3] < 40 && o[0] != 10 && o != [4]byte{} {
 		if !m.near(ipAddress, s, i) && !m.bare {
 			return
 		}

@@ -107,7 +107,7 @@ func (m *scanner) valueStart(h hit, kind naming, e int) (s int, quote byte, ok b
 // variable, call, type or placeholder.
 func secretValue(v []byte, kind naming, quoted bool) bool {
 	n := len(v)
-	if n < 6 || n > wordCap || isPlaceholder(v) || v[0] == '/' || v[0] == '.' || bytes.Contains(v, []byte("://")) {
+	if n < 6 || n > wordCap || isPlaceholder(v) || v[0] == '/' || v[0] == '.' || v[0] == '+' || v[0] == '=' || bytes.Contains(v, []byte("://")) {
 		return false
 	}
 	s := shape(v)

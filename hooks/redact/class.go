@@ -19,6 +19,13 @@ const (
 	cDelim // ends a word
 )
 
+// A literals' table holds the classes of a byte and, above them, the
+// automaton's.
+const (
+	clsShift  = 20
+	classMask = 1<<clsShift - 1
+)
+
 const (
 	cLetter = cLower | cUpper
 	cAlnum  = cLetter | cDigit

@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	// contextReach is how far (bytes) a context word works to its right, and
@@ -81,4 +84,52 @@ func (m *scanner) near(k entity, s, e int) bool {
 		}
 	}
 	return true
+}
+
+// wait is a weak match that a context word after it may still confirm ("078051121
+// is my SSN").
+type wait struct {
+	kind entity
+	s, e int
+	v    verdict
+}
+
+const (
+	// contextAhead is how far (bytes) behind a match, on its line, a context
+	// word may end.
+	contextAhead = 40
+	maxWaits     = 64
+)
+
+// settle decides, when a word ends before byte c at i, about the matches that
+// wait.
+func (m *scanner) settle(i int, c byte) {
+	kept := m.waits[:0]
+	for _, w := range m.waits {
+		end := int(m.context[w.kind]>>1 - m.base)
+		if end > w.e && end <= w.e+contextAhead && m.near(w.kind, end-contextBack, end) {
+			score := max(w.v.score+0.35, minScore)
+			f := w.v.match(w.kind, w.s, w.e, score)
+			if score >= m.e.threshold && (m.e.allow == nil || !m.e.allow.passes(f.kind, m.b[f.s:f.e])) {
+				m.insert(f)
+			}
+			continue
+		}
+		if i <= w.e+contextAhead && c != '\n' {
+			kept = append(kept, w)
+		}
+	}
+	m.waits = kept
+}
+
+// insert puts a match where it belongs among the spans.
+func (m *scanner) insert(f found) {
+	k := len(m.spans)
+	for k > 0 && (m.spans[k-1].s > f.s || m.spans[k-1].s == f.s && m.spans[k-1].e < f.e) {
+		k--
+	}
+	m.spans = slices.Insert(m.spans, k, f)
+	if m.swal >= k {
+		m.swal++
+	}
 }

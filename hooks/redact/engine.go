@@ -108,7 +108,6 @@ func New(o Options) (*Engine, error) {
 	if err := e.acts.set(e, o); err != nil {
 		return nil, err
 	}
-	e.wordRules = e.wordRules || e.on[urlEntity]
 	return e, nil
 }
 

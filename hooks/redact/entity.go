@@ -94,9 +94,9 @@ const (
 )
 
 const (
-	plateWords    = "license plate|licence plate|number plate|plate|vehicle|registration|reg no|car|fahrzeug|kennzeichen"
+	plateWords    = "license plate|licence plate|number plate|plate|vehicle|registration|reg no|reg number|fahrzeug|kennzeichen"
 	passportWords = "passport|travel document|passport number"
-	phoneWords    = "phone|telephone|tel|mobile|cell|cellphone|call|fax|whatsapp|sms|dial|contact|hotline|telefon|telefono|teléfono|tél|téléphone|handy|mobil|rufnummer|móvil|celular|numaram"
+	phoneWords    = "phone|telephone|tel|mobile|cellphone|fax|whatsapp|sms|hotline|telefon|telefono|teléfono|tél|téléphone|mobil|rufnummer|handynummer|móvil|celular|numaram"
 	driverWords   = "driver license|driver licence|driver's license|drivers license|driving licence|driving license|licence|license|driving|permit|dl"
 )
 
@@ -150,9 +150,9 @@ var entities = [numEntities]kind{
 	{"MEDICAL_LICENSE", "US_DEA_NUMBER US_MEDICAL_LICENSE", "dea|medical|certificate|license|doctor|physician|prescriber|registration"},
 	{"NG_NIN", "", "nin|national identification number|national identity number|nimc|nigeria"},
 	{"NG_VEHICLE_REGISTRATION", "", "frsc|plate number|" + plateWords},
-	{"PH_MOBILE_NUMBER", "", "numero|cp|philippines|" + phoneWords},
+	{"PH_MOBILE_NUMBER", "", "philippines|" + phoneWords},
 	{"PH_TIN", "", "tin|bir|tax id|taxpayer|tax identification"},
-	{"PHONE_NUMBER", "PHONE", "phone number|number|united states|" + phoneWords},
+	{"PHONE_NUMBER", "PHONE", "phone number|number|united states|call|cell|dial|contact|handy|numero|" + phoneWords},
 	{"PL_PESEL", "POLAND_PESEL_NUMBER", "pesel"},
 	{"SE_ORGANISATIONSNUMMER", "", "organisationsnummer|orgnr|org.nr|org nr|organisationsnr|företag|bolag|company identity|company registration|organisation number|company"},
 	{"SE_PERSONNUMMER", "SWEDEN_NATIONAL_ID_NUMBER", "personnummer|pnr|samordningsnummer|personal identity|personal identity code|swedish id|id code|svenskt"},
@@ -167,10 +167,10 @@ var entities = [numEntities]kind{
 	{"UK_NINO", "UK_NATIONAL_INSURANCE_NUMBER", "nino|ni number|national insurance|national insurance number|insurance"},
 	{"UK_PASSPORT", "", "passports|british passport|uk passport|" + passportWords},
 	{"UK_POSTCODE", "", "postcode|post code|postal code|postal|zip|address"},
-	{"UK_VEHICLE_REGISTRATION", "", "vrn|vrm|vehicles|reg|" + plateWords},
+	{"UK_VEHICLE_REGISTRATION", "", "vrn|vrm|vehicles|" + plateWords},
 	{"URL", "", ""},
-	{"US_BANK_NUMBER", "BANK_ACCOUNT_NUMBER US_BANK_ACCOUNT_NUMBER", "bank|bank account|account number|account no|acct|checking|savings|deposit|check"},
-	{"US_DRIVER_LICENSE", "DRIVER_ID US_DRIVERS_LICENSE_NUMBER", "dmv|identification|" + driverWords},
+	{"US_BANK_NUMBER", "BANK_ACCOUNT_NUMBER US_BANK_ACCOUNT_NUMBER", "bank|bank account|account number|account no|acct|checking account|savings|deposit"},
+	{"US_DRIVER_LICENSE", "DRIVER_ID US_DRIVERS_LICENSE_NUMBER", "dmv|driver license|driver licence|driver's license|drivers license|driving license|dl|dl#|license number"},
 	{"US_ITIN", "US_INDIVIDUAL_TAX_IDENTIFICATION_NUMBER US_INDIVIDUAL_TAXPAYER_IDENTIFICATION_NUMBER", "itin|individual taxpayer|tax id|taxpayer id|taxid|tin"},
 	{"US_MBI", "US_MEDICARE_BENEFICIARY_ID_NUMBER", "mbi|medicare|medicare id|beneficiary|cms|medicaid|hic|hicn"},
 	{"US_NPI", "US_NATIONAL_PROVIDER_IDENTIFIER", "npi|national provider|provider identifier|provider|taxonomy"},

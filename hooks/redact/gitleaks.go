@@ -4,6 +4,7 @@ import (
 	"fmt"
 	stdregexp "regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,7 +77,7 @@ var leakRules = sync.OnceValues(func() ([]*rule, error) {
 		r := &rule{
 			name:     strings.ToUpper(strings.ReplaceAll(f.ID, "-", "_")),
 			pattern:  strings.ReplaceAll(f.Regex, strictEnd, laxEnd),
-			keywords: f.Keywords,
+			keywords: slices.DeleteFunc(f.Keywords, func(k string) bool { return k == "s." }), // in code a method of s
 			group:    f.SecretGroup,
 			entropy:  f.Entropy,
 		}

@@ -5,8 +5,9 @@ package redact
 // in the next chunk where it stopped. ASCII letters match in either case.
 type literals struct {
 	cls   [256]uint8
-	shift uint     // a state's row starts at state<<shift
-	next  []uint16 // target state; acceptBit is set where words end
+	table [256]uint32 // classes of bytes, with cls above them
+	shift uint        // a state's row starts at state<<shift
+	next  []uint16    // target state; acceptBit is set where words end
 	out   [][]int32
 }
 
@@ -28,6 +29,9 @@ func newLiterals(words []string) *literals {
 	}
 	for c := byte('A'); c <= 'Z'; c++ {
 		l.cls[c] = l.cls[c+32]
+	}
+	for c := range l.table {
+		l.table[c] = class[c] | uint32(l.cls[c])<<clsShift
 	}
 	for 1<<l.shift < ncls {
 		l.shift++

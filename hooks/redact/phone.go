@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/nyaruka/phonenumbers"
@@ -89,6 +90,9 @@ type phoneShape struct {
 	groups [8]uint8
 	ng     int
 	paren  bool
+	open   bool // a bracket is not closed
+	date   bool
+	bits   bool // ones and zeros only
 	seps   int
 	mixed  bool // separators of several kinds that no one mixes
 }
@@ -119,8 +123,9 @@ func shapeOfPhone(v []byte) (p phoneShape, ok bool) {
 			}
 			p.plus = true
 		case c == '(':
-			p.paren = true
+			p.paren, p.open = true, true
 		case c == ')':
+			p.open = false
 		default:
 			p.seps++
 			if i > 0 && !isDigit(v[i-1]) && v[i-1] != ')' {
@@ -132,6 +137,18 @@ func shapeOfPhone(v []byte) (p phoneShape, ok bool) {
 			sep = c
 		}
 		in = false
+	}
+	d := p.digits[:p.n]
+	p.bits = len(bytes.Trim(d, "01")) == 0
+	if p.ng == 3 && p.n == 8 && (p.groups[0] == 4 && (d[0] == '1' || d[0] == '2') && d[4] <= '1' || p.groups[2] == 4 && (d[4] == '1' || d[4] == '2')) {
+		p.date = !p.plus
+	}
+	for i, n := range p.groups[:p.ng] {
+		// "1 255 1 254" are numbers in a row, "192.0.2.123" is an address.
+		p.mixed = p.mixed || n == 1 && i > 0 && !p.plus
+	}
+	if p.ng == 4 && sep == '.' && p.groups[0] <= 3 && p.groups[1] <= 3 && p.groups[2] <= 3 && p.groups[3] <= 3 {
+		p.mixed = true
 	}
 	return p, true
 }
@@ -145,7 +162,7 @@ func (m *scanner) phoneAt(s, e, end int) bool {
 	}
 	v := m.b[s:e]
 	p, ok := shapeOfPhone(v)
-	if !ok || p.n < 7 || p.n > 15 || p.mixed || !m.rightFree(e, end) {
+	if !ok || p.n < 7 || p.n > 15 || p.mixed || p.open || p.date || p.bits || !m.rightFree(e, end) {
 		return false
 	}
 	if v[0] == '+' {
@@ -172,6 +189,7 @@ func (m *scanner) phoneAt(s, e, end int) bool {
 // phoneScore is 0 for what is no telephone number.
 func (m *scanner) phoneScore(p *phoneShape, d string, s, e int) float32 {
 	near := m.near(phoneNumber, s, e)
+	sep := m.b[min(s+int(p.groups[0]), e-1)]
 	switch {
 	case p.plus:
 		if m.valid("+"+d, "") {
@@ -181,11 +199,11 @@ func (m *scanner) phoneScore(p *phoneShape, d string, s, e int) float32 {
 		if m.valid(d, "US") {
 			return likely
 		}
-	case p.seps == 0 && !p.paren && (p.n < 10 || !m.near(phMobile, s, e)): // whose words all speak of telephones
+	case p.seps == 0 && !p.paren && (p.n < 10 || !m.near(phMobile, s, e) && !m.bare): // whose words all speak of telephones
 		return 0
-	case !near && !(m.bare && p.seps > 0):
+	case !near && !m.bare:
 		return 0
-	case p.ng > 6 || p.groups[p.ng-1] < 2:
+	case p.ng > 6 || p.groups[p.ng-1] < 2 || sep == '.' && p.ng == 2:
 		return 0
 	default:
 		if p.n >= 11 && m.valid("+"+d, "") {
@@ -206,7 +224,8 @@ func (p *phoneShape) northAmerican(d string) bool {
 	if p.n == 11 && d[0] == '1' && p.ng == 4 && p.groups[0] == 1 {
 		return p.groups[1] == 3 && p.groups[2] == 3 && p.seps >= 2 && d[1] >= '2' && d[4] >= '2'
 	}
-	return p.n == 10 && p.ng == 3 && p.groups[0] == 3 && p.groups[1] == 3 && d[0] >= '2' && d[3] >= '2'
+	form := p.ng == 3 && p.groups[1] == 3 || p.ng == 2 && p.paren
+	return p.n == 10 && form && p.groups[0] == 3 && d[0] >= '2' && d[3] >= '2'
 }
 
 func (m *scanner) valid(number, region string) bool {

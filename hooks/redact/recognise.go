@@ -133,9 +133,9 @@ func groupsOf(b []byte, a, e int, g []group) []group {
 	return g
 }
 
-// identifiers runs the recognisers over all candidates of b[a:e].
-func (m *scanner) identifiers(a, e int) {
-	m.groups = groupsOf(m.b, a, e, m.groups[:0])
+// identifiers runs the recognisers over all candidates of the groups of
+// b[a:e].
+func (m *scanner) identifiers(e int) {
 	for i := range m.groups {
 		g := &m.groups[i]
 		if g.other || g.e-g.s > maxIDLen {
@@ -242,6 +242,8 @@ func (m *scanner) leftFree(i int) bool {
 		return true
 	}
 	switch p := m.b[i-1]; {
+	case p == '\\':
+		return !isLetter(m.b[i]) // "\U00002557"
 	case p == '-' || p == '+' || p == '.':
 		// "ID-123" is a label; "--123" and "1-123" are not.
 		return i-2 >= m.floor && isLetter(m.b[i-2]) && p == '-' && !isDigit(m.b[max(i-4, m.floor)])
@@ -292,10 +294,17 @@ func (m *scanner) judge(k entity, s, e int, v verdict) {
 		score = max(score, minScore)
 	}
 	if score < m.e.threshold {
+		if score >= bareScore && len(m.waits) < maxWaits {
+			m.waits = append(m.waits, wait{k, s, e, v})
+		}
 		return
 	}
+	m.add(v.match(k, s, e, score))
+}
+
+func (v verdict) match(k entity, s, e int, score float32) found {
 	if v.checked {
 		score = 1
 	}
-	m.add(found{s: s, e: e, kind: int32(k), score: min(score, 1)})
+	return found{s: s, e: e, kind: int32(k), score: min(score, 1)}
 }

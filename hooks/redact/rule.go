@@ -78,6 +78,11 @@ func (e *Engine) addUserRules(rules []Rule) (words []string, err error) {
 		if r.Name == "" || r.Regex == "" {
 			return nil, fmt.Errorf("rule %q: name and regex are needed", r.Name)
 		}
+		// RE2 would print its own message on standard error.
+		tree, err := syntax.Parse(r.Regex, syntax.Perl)
+		if err != nil {
+			return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+		}
 		re, err := re2.Compile(r.Regex)
 		if err != nil {
 			return nil, fmt.Errorf("rule %s: %w", r.Name, err)
@@ -90,9 +95,7 @@ func (e *Engine) addUserRules(rules []Rule) (words []string, err error) {
 		if r.Score > 0 {
 			u.score = float32(r.Score)
 		}
-		if tree, err := syntax.Parse(r.Regex, syntax.Perl); err != nil || matchesBlank(tree) {
-			e.lines = true
-		}
+		e.lines = e.lines || matchesBlank(tree)
 		e.wordRules = e.wordRules || !u.keyed
 		for _, k := range r.Keywords {
 			if k == "" {

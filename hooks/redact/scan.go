@@ -48,10 +48,11 @@ type scanner struct {
 	floor int  // nothing before is looked at
 	bare  bool // the text is nothing but identifiers
 
-	hits    []hit // in the open segment
-	pending []hit // keywords whose values may follow
-	assign  hit   // the last word that names a secret; end is 0 for none
-	named   hit   // the one in the name of the field
+	hits    []hit  // in the open segment
+	waits   []wait // weak matches that a context word may follow
+	pending []hit  // keywords whose values may follow
+	assign  hit    // the last word that names a secret; end is 0 for none
+	named   hit    // the one in the name of the field
 	context [numEntities]int64
 
 	long   longSecret
@@ -75,7 +76,7 @@ func (m *scanner) reset(e *Engine) {
 	old := *m
 	*m = scanner{e: e, word: -1, chain: -1, swal: -1}
 	m.spans, m.local, m.hits, m.pending = old.spans[:0], old.local[:0], old.hits[:0], old.pending[:0]
-	m.groups, m.tried = old.groups[:0], old.tried[:0]
+	m.groups, m.tried, m.waits = old.groups[:0], old.tried[:0], old.waits[:0]
 }
 
 // run reads b to its end; final says that nothing follows.
@@ -107,58 +108,71 @@ func (m *scanner) run(final bool) {
 	m.i = len(b)
 	m.closeWord(m.i, '\n')
 	m.closeChain()
+	m.settle(m.i, '\n')
 	m.swal = -1
 }
 
 // scan is the inner loop; it returns at the end of b or when a long secret
-// begins.
+// begins. Its innermost part runs over the bytes of a word: one load for the
+// classes of a byte, one for the automaton.
 func (m *scanner) scan(b []byte, lit *literals) {
-	state, mask := m.state, m.mask
-	next, shift := lit.next, lit.shift
+	state, mask := uint(m.state), m.mask
+	next, shift, table := lit.next, lit.shift&31, &lit.table
 	i := m.i
 	for i < len(b) {
-		c := b[i]
-		k := class[c]
-		if k&cDelim == 0 {
-			if m.word < 0 {
-				if m.chain >= 0 && !m.mayJoin(c, k) {
-					m.i, m.mask = i, 0
-					m.closeChain()
-				}
-				m.word, mask = i, 0
-			} else if n := i - m.word; n >= softCut && (n >= wordCap || isMark(c) && !m.inURL(i)) {
+		end := i + 1
+		switch c := b[i]; {
+		case table[c]&cDelim != 0:
+			if m.word >= 0 || m.chain >= 0 || c == '\n' && len(m.waits) > 0 {
 				m.i, m.mask = i, mask
-				m.cut(n >= wordCap)
-				m.word, mask = -1, 0
-				if m.swal >= 0 {
-					m.state, m.mask = state, 0
+				m.delimiter(c)
+			}
+			mask = 0
+		case m.word < 0:
+			if m.chain >= 0 && !m.mayJoin(c, class[c]) {
+				m.i, m.mask = i, 0
+				m.closeChain()
+			}
+			m.word, mask = i, 0
+			end = min(len(b), i+softCut)
+		case i-m.word < softCut:
+			end = min(len(b), m.word+softCut)
+		case i-m.word >= wordCap || isMark(c) && !m.inURL(i):
+			m.i, m.mask = i, mask
+			whole := i-m.word >= wordCap
+			m.cut(whole)
+			mask = 0
+			if m.swal >= 0 {
+				m.word, m.state, m.mask = -1, 0, 0
+				return
+			}
+			m.word = -1 // a mark is let out, and still read by the automaton
+			if whole {
+				m.word = i
+			}
+		}
+		for {
+			k := table[b[i]]
+			if k&cDelim != 0 && m.word >= 0 {
+				break
+			}
+			mask |= k & classMask
+			v := uint(next[state<<shift|uint(k>>clsShift)])
+			state = v &^ acceptBit
+			i++
+			if v != state {
+				m.i, m.mask = i, mask
+				if m.sawLiterals(lit.out[state], i) {
+					m.state = 0
 					return
 				}
-				if n < wordCap {
-					// The mark itself is released, and read on by the automaton.
-					m.word = -1
-				} else {
-					m.word = i
-				}
 			}
-			mask |= k
-		} else if m.word >= 0 || m.chain >= 0 {
-			m.i, m.mask = i, mask
-			m.delimiter(c)
-			mask = 0
-		}
-		v := next[uint(state)<<shift|uint(lit.cls[c])]
-		state = v &^ acceptBit
-		i++
-		if v != state {
-			m.i, m.mask = i, mask
-			if m.sawLiterals(lit.out[state], i) {
-				m.state = 0
-				return
+			if i >= end {
+				break
 			}
 		}
 	}
-	m.i, m.state, m.mask = i, state, mask
+	m.i, m.state, m.mask = i, uint16(state), mask
 }
 
 // mayJoin reports whether a word that begins with c may belong to the chain.
@@ -183,6 +197,9 @@ func (m *scanner) delimiter(c byte) {
 		m.closeWord(m.i, c)
 	case !m.e.lines || c == '\n':
 		m.closeChain() // a second blank
+	}
+	if len(m.waits) > 0 {
+		m.settle(m.i, c)
 	}
 }
 
@@ -218,7 +235,7 @@ func (m *scanner) closeWord(e int, c byte) {
 		m.extend(w, e, mask, c)
 		return
 	}
-	if mask&(cDigit|cAt) != 0 || n >= 17 && mask&(cColon|cDash) != 0 || m.expectant() {
+	if mask&(cDigit|cAt) != 0 || m.e.on[urlEntity] && mask&cDot != 0 || n >= 17 && mask&(cColon|cDash) != 0 || m.expectant() {
 		m.segment(w, e, mask)
 	}
 }
@@ -275,6 +292,7 @@ func (m *scanner) closeChain() {
 // shorten searches a chain that has become too long, and keeps its last words
 // open, from a place that no match crosses.
 func (m *scanner) shorten() {
+	waiting := len(m.waits)
 	m.search(m.chain, m.end, m.chained)
 	cut := m.end - chainTip
 	if m.e.lines {
@@ -302,6 +320,14 @@ func (m *scanner) shorten() {
 	}
 	m.local = kept
 	m.commit(cut)
+	n := waiting
+	for _, w := range m.waits[waiting:] {
+		if w.e <= cut {
+			m.waits[n] = w
+			n++
+		}
+	}
+	m.waits = m.waits[:n]
 	m.chain = cut
 	if cut == m.end {
 		m.chain = -1
@@ -424,14 +450,23 @@ func (m *scanner) search(a, e int, mask uint32) {
 		m.addresses(a, e, mask)
 	}
 	if mask&cDigit != 0 {
-		m.identifiers(a, e)
-		m.phoneNumbers(a, e)
-		if e-a >= 26 {
-			m.wallets(a, e)
+		m.groups = groupsOf(m.b, a, e, m.groups[:0])
+		digits, longest := 0, 0
+		for i := range m.groups {
+			g := &m.groups[i]
+			digits += g.digits
+			longest = max(longest, g.e-g.s)
+		}
+		m.identifiers(e)
+		if digits >= 7 {
+			m.phoneNumbers(a, e)
+		}
+		if longest >= 26 {
+			m.wallets(e)
 		}
 	}
 	if m.e.on[urlEntity] && mask&cDot != 0 {
-		m.urls(a, e)
+		m.urls(a, e, mask)
 	}
 	if len(m.e.user) > 0 {
 		m.userRules(a, e)
@@ -444,15 +479,19 @@ func (m *scanner) search(a, e int, mask uint32) {
 // open is the first byte (an index of b) that may still become part of a
 // match.
 func (m *scanner) open() int {
+	at := m.i
 	switch {
 	case m.swal >= 0:
-		return m.spans[m.swal].s
+		at = m.spans[m.swal].s
 	case m.long.state != longNone:
-		return m.long.s
+		at = m.long.s
 	case m.chain >= 0:
-		return m.chain
+		at = m.chain
 	case m.word >= 0:
-		return m.word
+		at = m.word
 	}
-	return m.i
+	for _, w := range m.waits {
+		at = min(at, w.s)
+	}
+	return at
 }

@@ -183,7 +183,7 @@ func (m *scanner) secrets(a, e int, mask uint32) {
 // followUp tries the rules whose keywords stand in or shortly before b[a:e].
 func (m *scanner) followUp(a, e int, mask uint32) {
 	kept := m.pending[:0]
-	longest := longestToken(m.b[a:e])
+	longest := -1
 	for _, p := range m.pending {
 		l := m.e.literals[p.literal]
 		if l.use == useUser {
@@ -196,6 +196,9 @@ func (m *scanner) followUp(a, e int, mask uint32) {
 			continue
 		}
 		kept = append(kept, p)
+		if longest < 0 {
+			longest = longestToken(m.b[a:e])
+		}
 		if r := m.e.rules[l.index]; longest >= r.secretMin && p.end <= e {
 			m.rule(r, p.end-l.n, a, e)
 		}

@@ -209,6 +209,10 @@ func (s *Stream) compact() {
 			m.assign.end = 0
 		}
 	}
+	for i := range m.waits {
+		m.waits[i].s -= n
+		m.waits[i].e -= n
+	}
 	for i := range m.hits {
 		m.hits[i].end -= n
 	}

@@ -7,8 +7,12 @@ import "bytes"
 var bareTLDs = map[string]bool{"com": true, "org": true, "net": true, "edu": true, "gov": true, "io": true, "co": true, "de": true, "uk": true, "fr": true, "site": true, "eu": true, "dev": true, "ai": true, "ch": true, "nl": true, "ru": true, "jp": true, "cn": true, "br": true, "us": true, "ca": true}
 
 // urls finds URLs with a scheme, and host names that stand alone, in b[a:e].
-func (m *scanner) urls(a, e int) {
+func (m *scanner) urls(a, e int, mask uint32) {
 	b := m.b
+	scheme := mask&cColon != 0 && mask&cSlash != 0
+	if !scheme && mask&(cUpper|cParen|cSlash|cUnder|cPlus|cAt) != 0 {
+		return // names in code
+	}
 	for i := a; i < e; i++ {
 		if !isAlnum(b[i]) || i > m.floor && (isAlnum(b[i-1]) || b[i-1] == '.' || b[i-1] == '@' || b[i-1] == '/' || b[i-1] == '-' || b[i-1] == '_') {
 			continue

@@ -23,12 +23,12 @@ var base58Value, bech32Value = func() (b58, b32 [256]int8) {
 	return b58, b32
 }()
 
-// wallets finds bitcoin addresses among the groups of the segment b[a:e].
-func (m *scanner) wallets(a, e int) {
+// wallets finds bitcoin addresses among the groups of a segment that ends at e.
+func (m *scanner) wallets(e int) {
 	if !m.e.on[crypto] {
 		return
 	}
-	for _, g := range groupsOf(m.b, a, e, m.groups[:0]) {
+	for _, g := range m.groups {
 		n := g.e - g.s
 		if g.other || n < 26 || n > 90 || !m.leftFree(g.s) && m.b[g.s-1] != '/' || !m.rightFree(g.e, e) {
 			continue

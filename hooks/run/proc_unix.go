@@ -41,3 +41,6 @@ func pending(f *os.File) error {
 	}
 	return errNotSent
 }
+
+// openNonblock keeps the opening of a pipe from waiting for a writer.
+const openNonblock = syscall.O_NONBLOCK

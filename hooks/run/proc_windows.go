@@ -24,3 +24,6 @@ func groupAlive(*os.Process) bool { return false }
 // pending cannot look into a pipe here: stray output is found when it arrives
 // together with an answer.
 func pending(*os.File) error { return nil }
+
+// openNonblock has no meaning here: opening waits for nobody.
+const openNonblock = 0
