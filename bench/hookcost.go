@@ -19,7 +19,7 @@ func hookCosts(ctx context.Context, s settings, upstream string, w io.Writer) er
 		took    []float64 // milliseconds per chunk
 	}{{hook: "", answers: 100}, {hook: "persistent", answers: 20}, {hook: "spawned", answers: 2}}
 	for i := range ways {
-		c, err := startRole(ctx, s, "hookline", "http://"+upstream, ways[i].hook)
+		c, err := startHookline(ctx, s, upstream, ways[i].hook)
 		if err != nil {
 			return err
 		}

@@ -29,23 +29,23 @@ type settings struct {
 	rounds   int
 	only     string
 	out      string
-	profile  string
+	hookline string // the program
+	dir      string // for files of this run
 }
 
 func bench() error {
 	var s settings
-	var role, upstream, hook string
+	var role, upstream string
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of one round of one contender")
 	flag.IntVar(&s.rounds, "rounds", 7, "rounds of each contender")
 	flag.StringVar(&s.only, "only", "", "contenders to run, separated by commas; empty for all")
 	flag.StringVar(&s.out, "out", "", "file to write the table to as well")
-	flag.StringVar(&s.profile, "profile", "", "folder for CPU profiles of the Go contenders")
+	flag.StringVar(&s.hookline, "hookline", "", "hookline's program; empty to build it")
 	flag.StringVar(&role, "role", "", "internal: what this process is to be")
 	flag.StringVar(&upstream, "upstream", "", "internal: URL of the upstream")
-	flag.StringVar(&hook, "hook", "", "internal: kind of the hook on every chunk")
 	flag.Parse()
 	if role != "" {
-		return serveRole(role, upstream, hook)
+		return serveRole(role, upstream)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -61,18 +61,23 @@ func bench() error {
 
 // measure runs everything and prints the report.
 func measure(ctx context.Context, s settings, w io.Writer) error {
-	dir, err := os.MkdirTemp("", "hookline-bench")
-	if err != nil {
+	var err error
+	if s.dir, err = os.MkdirTemp("", "hookline-bench"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	up, err := startRole(ctx, s, "upstream", "", "")
+	defer os.RemoveAll(s.dir)
+	if s.hookline == "" {
+		if s.hookline, err = buildHookline(ctx, s.dir); err != nil {
+			return err
+		}
+	}
+	up, err := startRole(ctx, "upstream", "")
 	if err != nil {
 		return err
 	}
 	defer up.stop()
 	fmt.Fprintf(w, "%s\n\n", machine())
-	if err := throughput(ctx, s, up.addr, dir, w); err != nil {
+	if err := throughput(ctx, s, up.addr, w); err != nil {
 		return err
 	}
 	if s.only != "" {

@@ -32,7 +32,7 @@ func openStreams(ctx context.Context, s settings, upstream string, w io.Writer) 
 }
 
 func memoryOf(ctx context.Context, s settings, upstream, hook string) (each int, err error) {
-	c, err := startRole(ctx, s, "hookline", "http://"+upstream, hook)
+	c, err := startHookline(ctx, s, upstream, hook)
 	if err != nil {
 		return 0, err
 	}

@@ -20,7 +20,7 @@ type contender struct {
 	bad   int               // answers cut or changed
 }
 
-func contenders(ctx context.Context, s settings, upstream, dir string) (all []*contender, err error) {
+func contenders(ctx context.Context, s settings, upstream string) (all []*contender, err error) {
 	add := func(name string, c *child) {
 		all = append(all, &contender{name: name, child: c, rates: map[int][]float64{}})
 	}
@@ -31,7 +31,7 @@ func contenders(ctx context.Context, s settings, upstream, dir string) (all []*c
 		add("direct", &child{addr: upstream})
 	}
 	if wanted("nginx") {
-		c, found, err := startNginx(ctx, dir, upstream)
+		c, found, err := startNginx(ctx, s.dir, upstream)
 		if err != nil {
 			return all, err
 		}
@@ -41,23 +41,27 @@ func contenders(ctx context.Context, s settings, upstream, dir string) (all []*c
 			fmt.Fprintln(os.Stderr, "nginx is not installed and is left out; on Debian: apt-get install nginx-light")
 		}
 	}
-	for _, e := range []struct{ name, role string }{{"httputil", "httputil"}, {"hookline", "hookline"}} {
-		if !wanted(e.name) {
-			continue
-		}
-		c, err := startRole(ctx, s, e.role, "http://"+upstream, "")
+	if wanted("httputil") {
+		c, err := startRole(ctx, "httputil", "http://"+upstream)
 		if err != nil {
 			return all, err
 		}
-		add(e.name, c)
+		add("httputil", c)
+	}
+	if wanted("hookline") {
+		c, err := startHookline(ctx, s, upstream, "")
+		if err != nil {
+			return all, err
+		}
+		add("hookline", c)
 	}
 	return all, nil
 }
 
 // throughput measures answers per second of all contenders, round by round, so
 // that whatever else the machine does hits each alike.
-func throughput(ctx context.Context, s settings, upstream, dir string, w io.Writer) error {
-	all, err := contenders(ctx, s, upstream, dir)
+func throughput(ctx context.Context, s settings, upstream string, w io.Writer) error {
+	all, err := contenders(ctx, s, upstream)
 	defer func() {
 		for _, c := range all {
 			if c.cmd != nil {

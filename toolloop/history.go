@@ -17,6 +17,7 @@ type run struct {
 
 	// user runs
 	results []item
+	twice   bool   // some result stands there twice (Gemini CLI 0.61 does so when it resumes); it goes up once
 	full    digest // texts and results
 	loose   digest // the prompt, else texts and names of results: survives an agent that masks or drops old turns
 
@@ -99,6 +100,10 @@ func (r *run) readUser(m *memos) {
 				loose.buf = appendText(loose.buf, p.Text)
 			case translate.KindResult:
 				it := item{part: p, body: m.digest(p.Body)}
+				if slices.ContainsFunc(r.results, it.again) {
+					r.twice = true
+					continue
+				}
 				r.results = append(r.results, numbered(it, count))
 				full.string(p.Name).bytes(it.body[:])
 				loose.string(p.Name)
@@ -106,6 +111,11 @@ func (r *run) readUser(m *memos) {
 		}
 	}
 	r.full, r.loose = full.sum(), loose.sum()
+}
+
+// again reports whether a result says once more what another of its run does.
+func (it item) again(other item) bool {
+	return it.part.ID != "" && it.part.ID == other.part.ID && it.part.Name == other.part.Name && it.body == other.body
 }
 
 func hasResults(t translate.Turn) bool {

@@ -66,7 +66,7 @@ type Call struct {
 	// document before, which is held back for that. For agents that take such an
 	// end for a broken answer.
 	FoldEnd  bool
-	Upstream        Upstream
+	Upstream Upstream
 }
 
 // Refusal is an error that says: answer with this status and this message in the

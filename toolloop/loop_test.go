@@ -265,3 +265,24 @@ func TestEmptyEndIsFolded(t *testing.T) {
 		t.Errorf("model saw (-want +got):\n%s", diff)
 	}
 }
+
+// Gemini CLI 0.61 sends every result of a resumed conversation twice, which the
+// API refuses.
+func TestResultSentTwiceGoesUpOnce(t *testing.T) {
+	fired := 0
+	a := newTalk(t, decide{hooks.AfterTool: func(hooks.Input) hooks.Decision {
+		fired++
+		return hooks.Decision{}
+	}},
+		[]string{stop(call("1", "read", `{}`, "c2ln"))}, []string{stop(text("Done."))})
+	a.send(user("go"))
+	r := result("1", "read", `{"output":"x"}`)
+	a.send(results(r, r))
+	want := lines(user("go"), `{"role":"model","parts":[`+call("1", "read", `{}`, "c2ln")+`]}`, `{"parts":[`+r+`],"role":"user"}`)
+	if diff := cmp.Diff(want, a.model.shown()); diff != "" {
+		t.Errorf("model saw (-want +got):\n%s", diff)
+	}
+	if fired != 1 {
+		t.Errorf("AfterTool fired %d times", fired)
+	}
+}

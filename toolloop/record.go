@@ -1,8 +1,12 @@
 package toolloop
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
+
+	"github.com/tidwall/gjson"
 )
 
 // A turnRecord says what the model's side holds for one turn of the agent: the
@@ -224,8 +228,14 @@ func decodeTurn(b []byte) (*turnRecord, error) {
 	return r, r.check()
 }
 
-// check keeps positions of a damaged or hostile entry within bounds.
+// check keeps positions of a damaged or hostile entry within bounds, and what is
+// no JSON out of requests.
 func (r *turnRecord) check() error {
+	for _, m := range r.Rounds {
+		if !validParts(m.Parts) || !validParts(m.Reply) {
+			return errRecord
+		}
+	}
 	last := 0
 	if n := len(r.Rounds); n > 0 {
 		last = len(r.Rounds[n-1].Parts)
@@ -239,11 +249,20 @@ func (r *turnRecord) check() error {
 		}
 	}
 	for _, j := range r.Joined {
-		if j.Pos < 0 || j.Pos >= last {
+		if j.Pos < 0 || j.Pos >= last || !isObject(j.Result) {
 			return errRecord
 		}
 	}
 	return nil
+}
+
+func validParts(parts [][]byte) bool {
+	return !slices.ContainsFunc(parts, func(p []byte) bool { return !isObject(p) })
+}
+
+func isObject(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && raw[0] == '{' && gjson.ValidBytes(raw)
 }
 
 func (r *resultRecord) encode() []byte {

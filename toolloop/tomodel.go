@@ -240,7 +240,7 @@ type answered struct {
 // userRun appends what the model's side holds for a run of user turns.
 func (h *history) userRun(ctx context.Context, r, before *run) error {
 	h.prompts(r)
-	if len(r.results) == 0 && !(before != nil && before.rec != nil && before.whole2()) {
+	if len(r.results) == 0 && !before.leavesOpen() {
 		h.out = append(h.out, r.turns...)
 		return nil
 	}
@@ -287,21 +287,19 @@ func (h *history) userRun(ctx context.Context, r, before *run) error {
 	return nil
 }
 
-// whole2 reports whether the run's last round was restored as it was and leaves
-// calls open, so that results which the agent never had must be joined in.
-func (r *run) whole2() bool { return r.rec.open() && !r.rec.Tail && r.whole() }
+// leavesOpen reports whether the run was restored as it was and ends with calls,
+// so that results which the agent never had must be joined in.
+func (r *run) leavesOpen() bool {
+	return r != nil && r.rec != nil && !r.rec.Same && !r.rec.Tail && r.rec.open() && r.whole()
+}
 
 // inModelOrder gives the results of a user run in the order of the model's calls,
 // joined with those that the agent never saw. untouched: the agent's own bytes do.
 func (h *history) inModelOrder(r, before *run) (list []answered, untouched bool) {
-	untouched = oneTurn(r)
-	restored := before != nil && before.rec != nil && !before.rec.Same && !before.rec.Tail
-	if !restored || !before.whole2() {
+	untouched = oneTurn(r) && !r.twice
+	if !before.leavesOpen() {
 		for i := range r.results {
-			a := h.result(&r.results[i], nil)
-			if restored {
-				a = h.result(&r.results[i], before.shownOf(r.results[i].call))
-			}
+			a := h.result(&r.results[i], before.shownOf(r.results[i].call))
 			untouched = untouched && !a.moved && a.tail == nil
 			list = append(list, a)
 		}
@@ -376,6 +374,9 @@ func indexOf(shown []shownCall, s *shownCall) int {
 
 // shownOf finds what the record says of a call of the run; nil for nothing.
 func (r *run) shownOf(call *item) *shownCall {
+	if r == nil || r.rec == nil || r.rec.Same {
+		return nil
+	}
 	for i := range r.calls {
 		if &r.calls[i] == call && r.matched != nil && r.matched[i] >= 0 {
 			return &r.rec.Shown[r.matched[i]]

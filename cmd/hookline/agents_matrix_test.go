@@ -17,11 +17,6 @@ import (
 
 var matrixFile = flag.String("matrix", "", "write the matrix of agents and hook results to this file, as Markdown")
 
-// unsolved are the agents that hookline does not yet make work, with the reason.
-// The test fails when one of them works, so that its line is taken out.
-var unsolved = map[string]string{
-}
-
 // matrix is the outcome of the test: agent, then scenario.
 type matrix struct {
 	mu    sync.Mutex
@@ -101,12 +96,6 @@ func matrixRow(t *testing.T, a agent, m *matrix) {
 	g := startHookline(t, ts.URL, map[string]any{"hooks": matrixHooks(tool)})
 	for _, r := range holdScenarios(t, a, g.url, model, turnsOn) {
 		m.set(a.String(), r.scenario, len(r.problems) == 0)
-		if why, ok := unsolved[a.String()+" "+r.model]; ok {
-			if len(r.problems) == 0 {
-				t.Errorf("%s, %s works: it is no longer true that %s", r.model, r.scenario, why)
-			}
-			continue
-		}
 		for _, p := range r.problems {
 			t.Errorf("%s, %s: %s", r.model, r.scenario, p)
 		}

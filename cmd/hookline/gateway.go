@@ -14,7 +14,6 @@ import (
 
 	"github.com/hookline-proxy/hookline/config"
 	"github.com/hookline-proxy/hookline/hooks"
-	"github.com/hookline-proxy/hookline/hooks/run"
 	"github.com/hookline-proxy/hookline/proxy"
 	"github.com/hookline-proxy/hookline/toolloop"
 	"github.com/hookline-proxy/hookline/toolloop/store"
@@ -22,10 +21,10 @@ import (
 
 // gateway is hookline, wired together: hooks, ledger, loop and server.
 type gateway struct {
-	server *proxy.Server
-	loop   *toolloop.Loop
-	runner *run.Runner
-	store  store.Store
+	server   *proxy.Server
+	loop     *toolloop.Loop
+	handlers *handlers
+	store    store.Store
 }
 
 type gatewayOptions struct {
@@ -49,24 +48,18 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the current folder: %w", err)
 	}
-	runner := run.New(run.Options{
-		Logger: o.log,
-		Stderr: func(hook string, line []byte) {
-			o.log.Debug("hook wrote to stderr", "hook", hook, "line", string(line))
-		},
-	})
-	var handler hooks.Handler = runner
-	if o.handler != nil {
-		handler = o.handler(runner)
+	handlers, err := newHandlers(o.cfg, o.log)
+	if err != nil {
+		return nil, err
 	}
 	set, err := hooks.New(hooks.Options{
 		Definitions: definitions(o.cfg),
 		Disabled:    o.cfg.HooksConfig.Disabled,
-		Handlers:    map[string]hooks.Handler{string(config.Command): handler},
+		Handlers:    handlers.byType(o.handler),
 		Logger:      o.log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, runner.Close())
+		return nil, errors.Join(err, handlers.Close())
 	}
 	var firer hooks.Firer = set
 	if o.notice != nil {
@@ -74,7 +67,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	}
 	dir, err := stateDir(o.cfg.State)
 	if err != nil {
-		return nil, errors.Join(err, runner.Close())
+		return nil, errors.Join(err, handlers.Close())
 	}
 	if hookCount(o.cfg) == 0 && !o.cfg.Repair {
 		o.cfg.State.Store = config.StoreMemory // there will be nothing to remember
@@ -85,7 +78,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		ledger, err = store.NewMemory(store.MemoryOptions{}), nil
 	}
 	if err != nil {
-		return nil, errors.Join(err, runner.Close())
+		return nil, errors.Join(err, handlers.Close())
 	}
 	loop := toolloop.New(toolloop.Options{
 		Hooks:       firer,
@@ -110,9 +103,9 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		Observe: o.observe,
 	})
 	if err != nil {
-		return nil, errors.Join(err, ledger.Close(), runner.Close())
+		return nil, errors.Join(err, ledger.Close(), handlers.Close())
 	}
-	return &gateway{server: server, loop: loop, runner: runner, store: ledger}, nil
+	return &gateway{server: server, loop: loop, handlers: handlers, store: ledger}, nil
 }
 
 // shutdown waits for calls under way until ctx ends, cuts the others, and ends
@@ -120,7 +113,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 func (g *gateway) shutdown(ctx context.Context) error {
 	err := g.server.Shutdown(ctx)
 	g.loop.Close(context.WithoutCancel(ctx), "exit")
-	return errors.Join(err, g.runner.Close(), g.store.Close())
+	return errors.Join(err, g.handlers.Close(), g.store.Close())
 }
 
 // definitions are the configured hooks in the words of package hooks.
@@ -147,12 +140,32 @@ func definitions(cfg *config.Config) map[hooks.Event][]hooks.Definition {
 					System:      h.System,
 					Window:      hooks.Window(h.Window),
 					Description: h.Description,
+
+					URL:            h.URL,
+					Headers:        h.Headers,
+					AllowedEnvVars: h.AllowedEnvVars,
+					Prompt:         h.Prompt,
+					Model:          h.Model,
+					Tools:          agentTools(h.Tools),
+					MaxTurns:       h.MaxTurns,
 				})
 			}
 			all[hooks.Event(ev)] = append(all[hooks.Event(ev)], def)
 		}
 	}
 	return all
+}
+
+// agentTools keeps nil, which stands for all.
+func agentTools(in []config.AgentTool) []string {
+	if in == nil {
+		return nil
+	}
+	out := make([]string, len(in))
+	for i, t := range in {
+		out[i] = string(t)
+	}
+	return out
 }
 
 // noticing shows people what hooks say to them.

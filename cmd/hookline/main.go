@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"strconv"
 
@@ -21,6 +22,8 @@ func main() {
 
 // hookline runs the command line and gives the exit code.
 func hookline() int {
+	// Libraries that print to the standard log quote what servers sent.
+	log.SetOutput(io.Discard)
 	return execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
