@@ -20,18 +20,16 @@ type memo[V any] struct {
 	spent int           // cost of young
 }
 
-// memoKey is a hash of bytes under two secret seeds of this process: nobody who
-// does not know them can make two inputs meet.
+// memoKey is a hash of bytes under a secret seed of this process, and their
+// number: nobody who does not know the seed can make two inputs meet.
 type memoKey struct {
-	a, b uint64
+	hash uint64
 	n    int
 }
 
-var memoSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+var memoSeed = maphash.MakeSeed()
 
-func keyOf(b []byte) memoKey {
-	return memoKey{maphash.Bytes(memoSeeds[0], b), maphash.Bytes(memoSeeds[1], b), len(b)}
-}
+func keyOf(b []byte) memoKey { return memoKey{maphash.Bytes(memoSeed, b), len(b)} }
 
 func (m *memo[V]) get(k memoKey) (v V, ok bool) {
 	m.mu.Lock()
@@ -131,7 +129,7 @@ func (m *memos) edit(w Wire, p translate.Part, e resultEdit) translate.Part {
 	}
 	raw := keyOf(p.Raw)
 	var d digester
-	d.int(int(raw.a)).int(int(raw.b)).int(raw.n).bytes(e.response).string(e.context).string(e.id)
+	d.int(int(raw.hash)).int(raw.n).bytes(e.response).string(e.context).string(e.id)
 	for _, flag := range []bool{e.response != nil, e.notice, e.setID} {
 		if flag {
 			d.int(1)
