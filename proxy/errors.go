@@ -81,6 +81,9 @@ func asError(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
+	if e := shieldError(err); e != nil {
+		return e
+	}
 	if r := (*toolloop.Refusal)(nil); errors.As(err, &r) {
 		return &Error{Code: r.Status, Status: statusNames[r.Status], Reason: "HOOKLINE_REFUSED", Message: r.Message, Cause: r.Cause}
 	}

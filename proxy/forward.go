@@ -67,11 +67,15 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 	}
 	x.to.base = s.bases.upstream(x.to.path())
 
-	if fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0 {
+	upgrade := fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0
+	if s.guarded && x.guard(upgrade) {
+		return
+	}
+	if upgrade {
 		x.tunnel()
 		return
 	}
-	if r := s.opt.Runner; r != nil && r.Active() && fc.IsPost() {
+	if r := s.opt.Runner; fc.IsPost() && (r != nil && r.Active() || s.opt.Shield.Active()) {
 		if t := gemini.Route(fasthttp.MethodPost, x.to.path(), x.to.query()); t.Hooked {
 			x.hooked(t)
 			return

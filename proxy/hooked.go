@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,10 @@ func (x *exchange) hooked(t gemini.Target) {
 	}
 	ctx := hooks.WithCredential(x.ctx, credential(h, x.to.query(), t.Family))
 	out := newSink(x, t.Format)
+	run := x.run
+	if x.s.opt.Shield.Active() {
+		run = x.shielded(wire, out)
+	}
 	// Ends with the call: it ends when its context does, and x.end and the
 	// sink's body wait for it.
 	go func() {
@@ -47,9 +52,54 @@ func (x *exchange) hooked(t gemini.Target) {
 				out.finish(fmt.Errorf("panic: %v", p))
 			}
 		}()
-		out.finish(x.s.opt.Runner.Run(ctx, tc, out))
+		out.finish(run(ctx, tc, out))
 	}()
 	out.respond()
+}
+
+// run takes a call through the hooks, or past them if there are none.
+func (x *exchange) run(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
+	if r := x.s.opt.Runner; r != nil && r.Active() {
+		return r.Run(ctx, c, out)
+	}
+	return direct(ctx, c, out)
+}
+
+// direct is a call without hooks: one model call, whose documents are passed on.
+func direct(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
+	reply, err := c.Upstream.Generate(ctx, c.Model, c.Body)
+	if err != nil {
+		return err
+	}
+	defer reply.Close()
+	if reply.Events == nil {
+		return out.Forward(reply)
+	}
+	begun := false // lazily: an answer that is stopped at once can still be told as one
+	begin := func() error {
+		if begun {
+			return nil
+		}
+		begun = true
+		return out.Start(reply)
+	}
+	for ev, err := range reply.Events {
+		if err != nil {
+			return err
+		}
+		if err := begin(); err != nil {
+			return err
+		}
+		if ev.Tail {
+			err = out.Tail(ev.Raw)
+		} else {
+			err = out.Event(ev.Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return begin()
 }
 
 // readBody reads a hooked call's body whole and undoes its encoding.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/hookline-proxy/hookline/proxy/shield"
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
 )
@@ -66,6 +67,16 @@ type Options struct {
 	// closed; it must not hold up whoever reads. Upgraded connections (Live)
 	// are not shown to it.
 	Observe func(Observed) io.WriteCloser
+	// Shield redacts what goes to the model and restores what comes back; nil
+	// for none.
+	Shield *shield.Shield
+	// Endpoints say what becomes of requests that are no model calls, by the
+	// names of [EndpointNames]. What is not named has the default: pass without a
+	// shield, else see [DefaultPolicy].
+	Endpoints map[string]Policy
+	// DenyAs is the form in which a call that the shield stops is answered; "" is
+	// [toolloop.DenyAsAnswer].
+	DenyAs toolloop.DenyAs
 	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
 	// A nil func is always ready.
 	Ready func() error
@@ -87,6 +98,8 @@ type Server struct {
 	front *fasthttp.Server
 	leg   *leg
 	ids   requestIDs
+	// guarded: requests that are no model calls may be stopped or redacted.
+	guarded bool
 
 	// base is the parent of all requests' contexts; cancel ends them when a
 	// shutdown's patience does.
@@ -117,6 +130,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.leg = newLeg(o)
+	s.guarded = o.Shield.Active() || len(o.Endpoints) > 0
 	s.base, s.cancel = context.WithCancelCause(context.Background())
 	s.front = &fasthttp.Server{
 		Handler:           s.handle,

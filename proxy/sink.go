@@ -26,6 +26,10 @@ type sink struct {
 	done  chan struct{}   // closed by finish; err may be read then
 	reply *toolloop.Reply // what opened the answer; nil for hookline's own
 	whole bool            // reply goes down as it is
+	// rewrite, if set, makes of a body that is to be forwarded what the agent
+	// gets; remade says that doc holds it.
+	rewrite func(body []byte) ([]byte, error)
+	remade  bool
 
 	doc bytes.Buffer   // the answer, if it goes down when it is whole
 	w   *stream.Writer // once the body is open
@@ -47,6 +51,18 @@ func (k *sink) Forward(reply *toolloop.Reply) error {
 	a, ok := reply.Opaque.(*answer)
 	if !ok {
 		return errors.New("the reply to be forwarded is none of this upstream's")
+	}
+	if k.rewrite != nil {
+		body, err := k.x.readAnswer(a)
+		if err == nil {
+			body, err = k.rewrite(body)
+		}
+		if err != nil {
+			return err
+		}
+		k.doc.Write(body)
+		k.remade = true
+		return k.begin(reply, true)
 	}
 	if err := k.begin(reply, true); err != nil {
 		return err
@@ -86,6 +102,9 @@ func (k *sink) client() (io.Writer, error) {
 // an error in the middle can then still be told as one, and what an old client
 // could not read otherwise. The answer must have been begun.
 func (k *sink) gathers() bool {
+	if k.remade {
+		return true
+	}
 	if k.whole {
 		return k.x.old() && k.reply.Opaque.(*answer).length < 0
 	}
@@ -201,6 +220,9 @@ func (k *sink) header() {
 	}
 	a.header.CopyTo(h)
 	x.cleanDown()
+	if k.remade {
+		h.Del("Content-Encoding")
+	}
 	if !k.whole {
 		h.Del("Content-Encoding")
 		h.SetContentType(k.contentType(string(a.header.ContentType())))

@@ -1,0 +1,139 @@
+package shield
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hookline-proxy/hookline/hooks/redact"
+)
+
+// Redactor is a detection engine with what is to be done about its finds.
+type Redactor struct {
+	engine     *redact.Engine
+	block      []string // names whose action is block
+	all        bool     // it is for all names that have no action
+	reversible bool
+}
+
+// NewRedactor makes one. The errors are [redact.New]'s.
+func NewRedactor(o redact.Options) (*Redactor, error) {
+	e, err := redact.New(o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Redactor{engine: e, all: o.Action == redact.Block, reversible: o.Action == redact.Placeholder}
+	for name, a := range o.Actions {
+		r.reversible = r.reversible || a == redact.Placeholder
+		if a == redact.Block {
+			r.block = append(r.block, strings.ToUpper(name))
+		}
+	}
+	return r, nil
+}
+
+// BlockedError says that a call holds data whose action is block.
+type BlockedError struct {
+	Entities []string // their names, sorted
+	Answer   bool     // it is in the model's answer, not in the request
+}
+
+func (e *BlockedError) Error() string {
+	where := "request"
+	if e.Answer {
+		where = "answer"
+	}
+	return fmt.Sprintf("hookline stopped this %s: it holds data of the kind %s, which redact in hookline's configuration blocks", where, strings.Join(e.Entities, ", "))
+}
+
+// blocked names what was blocked among the finds of a text.
+func (r *Redactor) blocked(found map[string]int) []string {
+	var names, others []string
+	for n := range found {
+		if slices.Contains(r.block, n) {
+			names = append(names, n)
+		} else {
+			others = append(others, n) // the configuration names it by an alias, or not at all
+		}
+	}
+	if len(names) == 0 || r.all {
+		names = append(names, others...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// filter is one lane of text on its way.
+type filter interface {
+	// push adds a piece and gives what can be let out, valid until the next call.
+	push(piece []byte) []byte
+	// flush ends the lane.
+	flush() []byte
+	// held is how many bytes are held back.
+	heldBytes() int
+}
+
+// redacting is the filter that redacts.
+type redacting struct {
+	r     *Redactor
+	s     *redact.Stream
+	known replacer
+	seen  int            // spans that were counted
+	found map[string]int // by entity
+	fed   int            // bytes
+	out   int
+	ended bool
+}
+
+func (r *Redactor) lane(v redact.Vault, k *known, key []byte) *redacting {
+	f := &redacting{r: r, s: r.engine.Stream(v), known: replacer{k: k}}
+	f.s.Collect()
+	if len(key) > 0 {
+		f.s.Context(key)
+	}
+	return f
+}
+
+func (f *redacting) push(piece []byte) []byte {
+	f.fed += len(piece)
+	out := f.known.push(f.s.Push(piece), false)
+	f.count()
+	f.out += len(out)
+	return out
+}
+
+func (f *redacting) flush() []byte {
+	out := f.known.push(f.s.Flush(), true)
+	f.count()
+	f.ended = true
+	return out
+}
+
+// heldBytes may count bytes that have become a placeholder by their own length.
+func (f *redacting) heldBytes() int { return f.s.Held() + len(f.known.held) }
+
+// released is how much of what was pushed has been let out or replaced; behind
+// it everything is still held.
+func (f *redacting) released() int { return f.fed - f.s.Held() - len(f.known.held) }
+
+func (f *redacting) count() {
+	spans := f.s.Spans()
+	for _, s := range spans[f.seen:] {
+		if f.found == nil {
+			f.found = map[string]int{}
+		}
+		f.found[s.Entity]++
+	}
+	f.seen = len(spans)
+}
+
+// changed reports whether something was replaced, as far as can be told by the
+// counts; a report alone counts, too.
+func (f *redacting) touched() bool { return len(f.found) > 0 || f.known.hits > 0 }
+
+// restoring is the filter that puts values back.
+type restoring struct{ r *redact.Restorer }
+
+func (f restoring) push(piece []byte) []byte { return f.r.Push(piece) }
+func (f restoring) flush() []byte            { return f.r.Flush() }
+func (f restoring) heldBytes() int           { return f.r.Held() }
