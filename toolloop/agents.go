@@ -70,11 +70,18 @@ func (l *Loop) sideCall(c *Call, req *translate.Request) side {
 
 func is(want *bool, got bool) bool { return want == nil || *want == got }
 
-// preCompress fires PreCompress for an agent's compression call.
-func (l *Loop) preCompress(ctx context.Context, c *Call, s side) {
+// preCompress fires PreCompress for an agent's compression call. An error says
+// that a hook holds it back, which Gemini CLI's own hooks can't.
+func (l *Loop) preCompress(ctx context.Context, c *Call, s side) error {
 	if !l.has(hooks.PreCompress) {
-		return
+		return nil
 	}
 	in := l.input(c, hooks.PreCompress, s.trigger, 0, []hooks.Field{{Key: "trigger", Value: quote(s.trigger)}})
-	l.report(ctx, c, in.Event, l.hooks.Fire(ctx, in))
+	d := l.hooks.Fire(ctx, in)
+	l.report(ctx, c, in.Event, d)
+	if d.Deny {
+		// A status that agents do not retry.
+		return &Refusal{Status: 400, Message: "A hook blocked the compression: " + d.Reason}
+	}
+	return nil
 }

@@ -200,7 +200,7 @@ func (a *answer) tailCalls(ctx context.Context) error {
 		p := w.CallPart(s.tail.ID, s.tail.Name, s.tail.Args, signature)
 		signature = ""
 		parts = append(parts, p)
-		rec.Shown = append(rec.Shown, shownCall{ID: s.tail.ID, ModelID: s.tail.ID, Args: argsDigest(s.tail.Args), Name: s.tail.Name, Pos: -1, Rewritten: s.tail.Rewritten})
+		rec.Shown = append(rec.Shown, shownCall{ID: s.tail.ID, ModelID: s.tail.ID, Args: argsDigest(s.tail.Args), Name: s.tail.Name, Pos: -1, Rewritten: s.tail.Rewritten, Context: s.tail.Context})
 	}
 	a.lane(0).see(parts)
 	if err := a.record(ctx, map[int]*turnRecord{0: rec}); err != nil {

@@ -15,6 +15,7 @@ func (l *Loop) input(c *Call, ev hooks.Event, match string, candidate int, field
 	fields = append(append(fields, more...), hooks.Field{Key: "x_hookline", Value: about(c, candidate)})
 	return hooks.Input{
 		Event:          ev,
+		Tenant:         c.Tenant,
 		SessionID:      c.Session,
 		TranscriptPath: l.transcriptPath(c),
 		Cwd:            l.o.Cwd,

@@ -33,6 +33,29 @@ func contextBlock(texts []string) string {
 	return "<hook_context>" + strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(t) + "</hook_context>"
 }
 
+// joinBlocks puts one context block after another.
+func joinBlocks(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}
+
+// replaceOutput puts a value in the place of what the model reads of a response:
+// its output, else its result, else the whole. Nothing else of it stays, since
+// what a hook replaced must not stand beside its replacement in another form.
+func replaceOutput(body, output json.RawMessage) json.RawMessage {
+	key := "output"
+	if !gjson.GetBytes(body, key).Exists() {
+		if gjson.GetBytes(body, "result").Exists() {
+			key = "result"
+		} else if len(output) > 0 && output[0] == '{' {
+			return output
+		}
+	}
+	return append(append([]byte(`{"`+key+`":`), output...), '}')
+}
+
 // object is a raw JSON object, {} for anything else.
 func object(raw json.RawMessage) json.RawMessage {
 	if v := bytes.TrimSpace(raw); len(v) > 1 && v[0] == '{' {

@@ -150,7 +150,9 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 	a := &answer{loop: l, call: &c, out: out}
 	side := l.sideCall(&c, req)
 	if side.event == hooks.PreCompress {
-		l.preCompress(ctx, &c, side)
+		if err := l.preCompress(ctx, &c, side); err != nil {
+			return err
+		}
 	}
 	if !side.is {
 		l.sessions.touch(&c)

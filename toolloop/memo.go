@@ -92,6 +92,7 @@ func (m *memos) digest(raw []byte) digest {
 // resultEdit is what the model's side changes of a result.
 type resultEdit struct {
 	response []byte // replaces the response; nil for none
+	output   []byte // stands in the place of what the model reads of it; nil for none
 	context  string // appended; "" for none
 	notice   bool   // the result says that its call was rewritten
 	setID    bool
@@ -99,7 +100,7 @@ type resultEdit struct {
 }
 
 func (e resultEdit) none() bool {
-	return e.response == nil && e.context == "" && !e.notice && !e.setID
+	return e.response == nil && e.output == nil && e.context == "" && !e.notice && !e.setID
 }
 
 // apply edits a result. The outcome does not refer to p's bytes unless it is p.
@@ -107,13 +108,18 @@ func (e resultEdit) apply(w Wire, p translate.Part) translate.Part {
 	body := p.Body
 	if e.response != nil {
 		body = e.response
-	} else if e.context != "" {
-		body = appendNote(body, "\n\n"+e.context, "hook_context")
+	} else {
+		if e.output != nil {
+			body = replaceOutput(body, e.output)
+		}
+		if e.context != "" {
+			body = appendNote(body, "\n\n"+e.context, "hook_context")
+		}
 	}
 	if e.notice {
 		body = appendNote(body, rewrittenNotice, "hook_notice")
 	}
-	if e.response != nil || e.context != "" || e.notice {
+	if e.response != nil || e.output != nil || e.context != "" || e.notice {
 		p = w.WithResponse(p, body)
 	}
 	if e.setID && p.ID != e.id {
@@ -129,7 +135,7 @@ func (m *memos) edit(w Wire, p translate.Part, e resultEdit) translate.Part {
 	}
 	raw := keyOf(p.Raw)
 	var d digester
-	d.int(int(raw.hash)).int(raw.n).bytes(e.response).string(e.context).string(e.id)
+	d.int(int(raw.hash)).int(raw.n).bytes(e.response).bytes(e.output).string(e.context).string(e.id)
 	for _, flag := range []bool{e.response != nil, e.notice, e.setID} {
 		if flag {
 			d.int(1)

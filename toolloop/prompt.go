@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/hookline-proxy/hookline/hooks"
 	"github.com/hookline-proxy/hookline/toolloop/store"
 	"github.com/hookline-proxy/hookline/translate"
@@ -93,7 +95,7 @@ func (h *history) prompts(r *run) {
 	var turns []translate.Turn
 	next := 0
 	for _, p := range all {
-		if p.rec == nil || !p.rec.Drop && len(p.rec.Blocks) == 0 {
+		if p.rec == nil || !p.rec.Drop && len(p.rec.Blocks) == 0 && p.rec.Prompt == "" {
 			continue
 		}
 		turns = append(turns, r.turns[next:p.turn]...)
@@ -111,16 +113,44 @@ func (h *history) prompts(r *run) {
 // shownPrompt is what the model is shown of a prompt; without parts when nothing.
 func (h *history) shownPrompt(said translate.Turn, rec *userRecord) translate.Turn {
 	t := translate.Turn{Role: said.Role}
+	replaced := false
 	for _, p := range said.Parts {
-		if rec.Drop && !(p.Kind == translate.KindText && stripInjected(textOf(p)) == "") {
-			continue // what the agent put beside the user's words stays
+		text, beside := "", true // beside: the agent put it beside the user's words, and it stays
+		if p.Kind == translate.KindText {
+			text = textOf(p)
+			beside = stripInjected(text) == ""
+		} else if rec.Drop {
+			continue
 		}
-		t.Parts = append(t.Parts, p)
+		switch {
+		case beside:
+			t.Parts = append(t.Parts, p)
+		case rec.Drop, replaced && rec.Prompt != "":
+		case rec.Prompt != "":
+			replaced = true
+			t.Parts = append(t.Parts, h.call.Wire.TextPart(replacePrompt(text, rec.Prompt)))
+		default:
+			t.Parts = append(t.Parts, p)
+		}
+	}
+	if rec.Prompt != "" && !rec.Drop && !replaced {
+		t.Parts = append(t.Parts, h.call.Wire.TextPart(rec.Prompt))
 	}
 	for _, b := range rec.Blocks {
 		t.Parts = append(t.Parts, h.call.Wire.TextPart(b))
 	}
 	return t
+}
+
+// replacePrompt puts a hook's prompt in the place of the user's words. Injected
+// blocks before and after them stay.
+func replacePrompt(text, prompt string) string {
+	said := stripInjected(text)
+	before, after, ok := strings.Cut(text, said)
+	if !ok {
+		return prompt // blocks stand between the words
+	}
+	return before + prompt + after
 }
 
 // newPrompt fires SessionStart and BeforeAgent for a prompt that is new.
@@ -244,8 +274,13 @@ func (l *Loop) beforeAgent(ctx context.Context, c *Call, prompt string, rec *use
 		rec.Answer = d.StopReason
 	case d.Deny:
 		rec.Answer, rec.Drop = d.Reason, true
-	case len(d.Context) > 0:
-		rec.Blocks = append(rec.Blocks, contextBlock(d.Context))
+	default:
+		if len(d.Prompt) > 0 {
+			rec.Prompt = gjson.ParseBytes(d.Prompt).String()
+		}
+		if len(d.Context) > 0 {
+			rec.Blocks = append(rec.Blocks, contextBlock(d.Context))
+		}
 	}
 }
 

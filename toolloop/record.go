@@ -44,8 +44,9 @@ type shownCall struct {
 	ModelID   string // id the model gave; "" for none
 	Args      digest
 	Name      string
-	Pos       int  // of the model's own part in the last round's Parts; -1 for a tail call
-	Rewritten bool // arguments changed by a hook: the result says so
+	Pos       int    // of the model's own part in the last round's Parts; -1 for a tail call
+	Rewritten bool   // arguments changed by a hook: the result says so
+	Context   string // of BeforeTool: appended to the result; "" for none
 }
 
 type joined struct {
@@ -59,6 +60,7 @@ func (r *turnRecord) open() bool { return len(r.Shown)+len(r.Joined) > 0 }
 // A resultRecord says what became of one function result.
 type resultRecord struct {
 	Response []byte // replaces the response, also when the agent has masked it; nil: none
+	Output   []byte // stands in the place of what the model reads of the response; nil: none
 	Context  string // appended to the response; "" for none
 	Stop     string // the turn ends with this reason; "" for no stop
 	Tail     *tailRecord
@@ -70,10 +72,12 @@ type tailRecord struct {
 	Name      string
 	Args      []byte // as the agent is to run it
 	Rewritten bool
+	Context   string // of BeforeTool: appended to its result; "" for none
 }
 
 // A userRecord says what became of a prompt.
 type userRecord struct {
+	Prompt string   // stands in the place of the user's words; "" for none
 	Blocks []string // text parts that the model is shown after it
 	Drop   bool     // the model is not shown it
 	Answer string   // the turn was ended with this reason; "" when it went on
@@ -84,7 +88,7 @@ const (
 	tagResult  = 'r'
 	tagPointer = 'p'
 	tagUser    = 'u'
-	recVersion = 1
+	recVersion = 2
 )
 
 var errRecord = errors.New("ledger entry is damaged")
@@ -195,6 +199,7 @@ func (r *turnRecord) encode() []byte {
 		e.string(s.Name)
 		e.int(s.Pos)
 		e.bool(s.Rewritten)
+		e.string(s.Context)
 	}
 	e.int(len(r.Joined))
 	for _, j := range r.Joined {
@@ -216,7 +221,7 @@ func decodeTurn(b []byte) (*turnRecord, error) {
 	for range d.count() {
 		s := shownCall{ID: d.string(), ModelID: d.string()}
 		copy(s.Args[:], d.bytes())
-		s.Name, s.Pos, s.Rewritten = d.string(), d.int(), d.bool()
+		s.Name, s.Pos, s.Rewritten, s.Context = d.string(), d.int(), d.bool(), d.string()
 		r.Shown = append(r.Shown, s)
 	}
 	for range d.count() {
@@ -268,6 +273,7 @@ func isObject(raw []byte) bool {
 func (r *resultRecord) encode() []byte {
 	e := encoder{b: []byte{tagResult, recVersion}}
 	e.bytes(r.Response)
+	e.bytes(r.Output)
 	e.string(r.Context)
 	e.string(r.Stop)
 	e.bool(r.Tail != nil)
@@ -276,6 +282,7 @@ func (r *resultRecord) encode() []byte {
 		e.string(t.Name)
 		e.bytes(t.Args)
 		e.bool(t.Rewritten)
+		e.string(t.Context)
 	}
 	return e.b
 }
@@ -285,12 +292,15 @@ func decodeResult(b []byte) (*resultRecord, error) {
 		return nil, errRecord
 	}
 	d := decoder{b: b[2:]}
-	r := &resultRecord{Response: d.bytes(), Context: d.string(), Stop: d.string()}
+	r := &resultRecord{Response: d.bytes(), Output: d.bytes(), Context: d.string(), Stop: d.string()}
 	if len(r.Response) == 0 {
 		r.Response = nil
 	}
+	if len(r.Output) == 0 {
+		r.Output = nil
+	}
 	if d.bool() {
-		r.Tail = &tailRecord{ID: d.string(), Name: d.string(), Args: d.bytes(), Rewritten: d.bool()}
+		r.Tail = &tailRecord{ID: d.string(), Name: d.string(), Args: d.bytes(), Rewritten: d.bool(), Context: d.string()}
 	}
 	return r, d.err
 }
@@ -303,6 +313,7 @@ func (r *userRecord) encode() []byte {
 	}
 	e.bool(r.Drop)
 	e.string(r.Answer)
+	e.string(r.Prompt)
 	return e.b
 }
 
@@ -315,6 +326,6 @@ func decodeUser(b []byte) (*userRecord, error) {
 	for range d.count() {
 		r.Blocks = append(r.Blocks, d.string())
 	}
-	r.Drop, r.Answer = d.bool(), d.string()
+	r.Drop, r.Answer, r.Prompt = d.bool(), d.string(), d.string()
 	return r, d.err
 }

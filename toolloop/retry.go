@@ -63,6 +63,9 @@ func (r *round) retry(ctx context.Context, m mRound, reason string) (next *mRoun
 	r.spend()
 	r.retries++
 	r.own++
+	if rec.Prompt != "" {
+		reason = rec.Prompt
+	}
 	if !rec.Drop {
 		m.Reply = append(m.Reply, r.call.Wire.TextPart(reason).Raw)
 		for _, b := range rec.Blocks {

@@ -364,8 +364,12 @@ func (c *change) stop() (string, bool) {
 }
 
 // refusal is the result of a call that the agent never sees.
-func (r *round) refusal(p translate.Part, text string) []byte {
-	return r.call.Wire.ResultPart(p.ID, p.Name, errorResponse(text)).Raw
+func (r *round) refusal(p translate.Part, text, context string) []byte {
+	response := errorResponse(text)
+	if context != "" {
+		response = appendNote(response, context, "hook_context")
+	}
+	return r.call.Wire.ResultPart(p.ID, p.Name, response).Raw
 }
 
 // modelParts are the parts of a turn as it goes up again: plain texts joined,
@@ -401,7 +405,7 @@ func (r *round) hidden(ch *change) (*mRound, error) {
 	next := &mRound{}
 	next.Parts, _ = r.modelParts(ch)
 	for i, p := range ch.calls {
-		next.Reply = append(next.Reply, r.refusal(p, blockedByHook+ch.verdicts[i].reason))
+		next.Reply = append(next.Reply, r.refusal(p, blockedByHook+ch.verdicts[i].reason, ch.verdicts[i].context))
 	}
 	if err := r.emitHeld(func(_ int, p translate.Part) (translate.Part, bool) { return p, p.Kind == translate.KindCall }, false); err != nil {
 		return nil, err
@@ -423,7 +427,7 @@ func (r *round) stopped(ctx context.Context, ch *change, reason string) error {
 		case verdictStop:
 			text = stoppedByHook + v.reason
 		}
-		m.Reply = append(m.Reply, r.refusal(p, text))
+		m.Reply = append(m.Reply, r.refusal(p, text, ch.verdicts[i].context))
 	}
 	if err := r.emitHeld(func(_ int, p translate.Part) (translate.Part, bool) { return p, p.Kind == translate.KindCall }, false); err != nil {
 		return err
@@ -444,10 +448,10 @@ func (r *round) settled(ch *change) *turnRecord {
 	for i, p := range ch.calls {
 		v := ch.verdicts[i]
 		if v.kind == verdictDeny || v.kind == verdictStop {
-			rec.Joined = append(rec.Joined, joined{Pos: at[i], Result: r.refusal(p, blockedByHook+v.reason)})
+			rec.Joined = append(rec.Joined, joined{Pos: at[i], Result: r.refusal(p, blockedByHook+v.reason, v.context)})
 			continue
 		}
-		s := shownCall{ID: p.ID, ModelID: p.ID, Args: argsDigest(p.Body), Name: p.Name, Pos: at[i]}
+		s := shownCall{ID: p.ID, ModelID: p.ID, Args: argsDigest(p.Body), Name: p.Name, Pos: at[i], Context: v.context}
 		if v.kind == verdictRewrite {
 			s.Args, s.Rewritten = argsDigest(v.args), true
 		}

@@ -391,11 +391,12 @@ func (h *history) result(res *item, s *shownCall) answered {
 	rec := h.results[res]
 	var e resultEdit
 	if rec != nil {
-		e.response, e.context, a.tail = rec.Response, rec.Context, rec.Tail
+		e.response, e.output, e.context, a.tail = rec.Response, rec.Output, rec.Context, rec.Tail
 	}
 	if s != nil {
 		a.id, a.name = s.ModelID, s.Name
 		e.notice = s.Rewritten && e.response == nil
+		e.context = joinBlocks(s.Context, e.context)
 		e.setID, e.id = res.part.ID != s.ModelID, s.ModelID
 	}
 	if !e.none() {
@@ -445,8 +446,8 @@ func (h *history) tailResults(ctx context.Context, r, before *run) error {
 		s := slots[k]
 		a := h.result(res, nil)
 		part := a.part
-		if sc := before.shownOf(res.call); sc != nil && sc.Rewritten && !hidden(h.results[res]) {
-			part = h.call.Wire.WithResponse(part, appendNote(part.Body, rewrittenNotice, "hook_notice"))
+		if sc := before.shownOf(res.call); sc != nil && !hidden(h.results[res]) {
+			part = resultEdit{context: sc.Context, notice: sc.Rewritten}.apply(h.call.Wire, part)
 		}
 		h.out[s.turn].Parts[s.part] = h.call.Wire.WithCall(part, s.id, s.name)
 		if a.tail != nil {

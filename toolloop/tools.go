@@ -95,8 +95,8 @@ func (h *history) afterTool(ctx context.Context, res *item, origin string) *resu
 		rec.Response = errorResponse(d.Reason)
 	case d.Tail != nil:
 		h.tailCall(ctx, res, d.Tail, origin, rec)
-	case len(d.Context) > 0:
-		rec.Context = contextBlock(d.Context)
+	default:
+		rec.Output, rec.Context = d.Output, contextOf(d.Context)
 	}
 	return rec
 }
@@ -126,6 +126,7 @@ func (h *history) tailCall(ctx context.Context, res *item, tc *hooks.TailCall, o
 		t.ID = "hl" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 	}
 	v := h.loop.beforeTool(ctx, h.call, translate.Part{ID: t.ID, Name: t.Name, Body: t.Args}, origin, 0)
+	t.Context = v.context
 	switch v.kind {
 	case verdictStop:
 		rec.Stop, rec.Response = v.reason, errorResponse(stoppedByHook+v.reason)
@@ -156,9 +157,10 @@ const (
 
 // verdict is what BeforeTool's hooks say of a call.
 type verdict struct {
-	kind   verdictKind
-	reason string          // deny, stop
-	args   json.RawMessage // rewrite: the whole arguments
+	kind    verdictKind
+	reason  string          // deny, stop
+	args    json.RawMessage // rewrite: the whole arguments
+	context string          // block that the call's result ends with; "" for none
 }
 
 // beforeTool fires BeforeTool for one call.
@@ -172,25 +174,39 @@ func (l *Loop) beforeTool(ctx context.Context, c *Call, call translate.Part, ori
 	}, toolFields(origin, call.ID)...)
 	d := l.hooks.Fire(ctx, in)
 	l.report(ctx, c, in.Event, d)
+	v := verdict{kind: verdictPass, context: contextOf(d.Context)}
 	switch {
 	case d.Stop:
-		return verdict{kind: verdictStop, reason: d.StopReason}
+		v.kind, v.reason = verdictStop, d.StopReason
 	case d.Deny:
-		return verdict{kind: verdictDeny, reason: d.Reason}
+		v.kind, v.reason = verdictDeny, d.Reason
+	case d.Defer:
+		// A call can't be put off on the wire: the model is told, and may come
+		// back to it.
+		v.kind, v.reason = verdictDeny, d.Reason
+		if v.reason == "" {
+			v.reason = "the call was put off"
+		}
 	case d.Ask:
 		l.notify(ctx, c, call)
-		reason := d.Reason
-		if reason == "" {
-			reason = "approval is needed, and nobody is there to give it"
+		v.kind, v.reason = verdictDeny, d.Reason
+		if v.reason == "" {
+			v.reason = "approval is needed, and nobody is there to give it"
 		}
-		return verdict{kind: verdictDeny, reason: reason}
-	}
-	if len(d.ToolInput) > 0 {
+	case len(d.ToolInput) > 0:
 		if args, changed := mergePatch(call.Body, d.ToolInput); changed {
-			return verdict{kind: verdictRewrite, args: args}
+			v.kind, v.args = verdictRewrite, args
 		}
 	}
-	return verdict{kind: verdictPass}
+	return v
+}
+
+// contextOf is the block of contexts; "" for none.
+func contextOf(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	return contextBlock(texts)
 }
 
 // beforeTools fires BeforeTool for the calls of one turn, side by side; verdicts
