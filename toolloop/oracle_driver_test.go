@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -312,19 +311,6 @@ func (d *driver) request(c *conv, st step) (*sending, error) {
 	return first, nil
 }
 
-// shaky is a store that can be down.
-type shaky struct {
-	store.Store
-	down atomic.Bool
-}
-
-func (s *shaky) Get(ctx context.Context, keys []store.Key) ([][]byte, error) {
-	if s.down.Load() {
-		return nil, store.ErrDown
-	}
-	return s.Store.Get(ctx, keys)
-}
-
 // refused sends a request while the ledger is down: it is refused, and neither the
 // model nor a hook sees anything of it.
 func (d *driver) refused(c *conv, st step) error {
@@ -466,76 +452,6 @@ func (d *driver) turn(c *conv, st step) error {
 	return errors.New("the turn does not end")
 }
 
-func compare(want, have *turnLog) error {
-	for _, l := range []struct {
-		what       string
-		want, have []string
-		sorted     bool
-	}{{"the model was shown", want.requests, have.requests, false}, {"the user saw", want.user, have.user, false}, {"hooks fired", want.events, have.events, true}} {
-		w, h := l.want, l.have
-		if l.sorted {
-			w, h = without(l.want, l.have), without(l.have, l.want)
-			slices.Sort(w)
-			slices.Sort(h)
-		}
-		if !slices.Equal(w, h) {
-			return fmt.Errorf("%s (- oracle, + hookline):\n%s", l.what, diffLines(w, h))
-		}
-	}
-	return nil
-}
-
-// without is a less the elements of b, one for one.
-func without(a, b []string) []string {
-	n := map[string]int{}
-	for _, s := range b {
-		n[s]++
-	}
-	var out []string
-	for _, s := range a {
-		if n[s]--; n[s] < 0 {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// diffLines tells what differs, item by item.
-func diffLines(want, have []string) string {
-	var b strings.Builder
-	for i := range max(len(want), len(have)) {
-		w, h := "(nothing)", "(nothing)"
-		if i < len(want) {
-			w = want[i]
-		}
-		if i < len(have) {
-			h = have[i]
-		}
-		if w == h {
-			continue
-		}
-		wl, hl := strings.Split(w, "\n"), strings.Split(h, "\n")
-		for k := range max(len(wl), len(hl)) {
-			x, y := "", ""
-			if k < len(wl) {
-				x = wl[k]
-			}
-			if k < len(hl) {
-				y = hl[k]
-			}
-			if x == y {
-				fmt.Fprintf(&b, "  [%d]   %s\n", i, x)
-			} else {
-				fmt.Fprintf(&b, "  [%d] - %s\n  [%d] + %s\n", i, x, i, y)
-			}
-		}
-		if len(wl)+len(hl) > 2 {
-			break // what comes after a wrong history is wrong, too
-		}
-	}
-	return b.String()
-}
-
 // conversation gives a step's conversation, which begins with it.
 func (d *driver) conversation(n int) *conv {
 	if d.convs[n] == nil {
@@ -581,57 +497,4 @@ func (d *driver) step(st step) error {
 		}
 	}
 	return nil
-}
-
-// damage does to a history what agents do to old turns.
-func (d *driver) damage(c *conv, st step) {
-	n := min(st.To, len(c.turns)-1)
-	if n <= 0 {
-		return
-	}
-	cut := c.turns[n].history
-	c.loose = true
-	switch st.Do {
-	case "mask":
-		for i, raw := range c.history[:cut] {
-			raw = masked(raw)
-			c.history[i] = raw
-		}
-		return
-	case "drop":
-		c.history = slices.Clone(c.history[cut:])
-	case "compress":
-		c.history = append([]string{content("user", []string{`{"text":"summary of the talk"}`}), content("model", []string{`{"text":"Got it."}`})}, c.history[cut:]...)
-	}
-	c.turns = nil
-}
-
-// masked replaces the outputs of results.
-func masked(raw string) string {
-	var c struct {
-		Role  string
-		Parts []map[string]json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(raw), &c); err != nil {
-		return raw
-	}
-	var parts []string
-	for _, p := range c.Parts {
-		if r := p["functionResponse"]; r != nil {
-			var m map[string]json.RawMessage
-			if json.Unmarshal(r, &m) == nil {
-				m["response"] = json.RawMessage(`{"output":"[masked]"}`)
-				p["functionResponse"] = must(json.Marshal(m))
-			}
-		}
-		parts = append(parts, string(must(json.Marshal(p))))
-	}
-	return content(c.Role, parts)
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
