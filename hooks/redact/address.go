@@ -35,7 +35,11 @@ func (m *scanner) addresses(a, e int, mask uint32) {
 		case colons >= 2:
 			m.ipv6(s, i, a, e)
 		case dots >= 3 && m.e.on[ipAddress]:
-			m.ipv4(s, i, a, e)
+			end := i
+			if k := bytes.IndexByte(b[s:i], ':'); k >= 0 { // a port
+				end = s + k
+			}
+			m.ipv4(s, end, a, e)
 		}
 		for i < e && isAlnum(b[i]) {
 			i++

@@ -1,6 +1,9 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/base64"
+)
 
 // assigned looks in b[a:e] for the value that is given to the secret whose
 // name ends at h.end.
@@ -19,6 +22,10 @@ func (m *scanner) assigned(h hit, a, e int) {
 			end--
 		}
 	}
+	if kind == namesUser {
+		m.curlUser(h, s, end)
+		return
+	}
 	v := m.b[s:end]
 	called := end < e && m.b[end] == '('
 	if called || !secretValue(v, kind, quote != 0) {
@@ -28,10 +35,39 @@ func (m *scanner) assigned(h hit, a, e int) {
 	switch kind {
 	case namesPassword:
 		name = "PASSWORD"
-	case namesBearer:
+	case namesBearer, namesBasic:
 		name = "BEARER_TOKEN"
 	}
 	m.addSecret(m.e.ruleNumber[name], s, end)
+}
+
+// curlUser finds the password in the value b[s:end] of curl's -u.
+func (m *scanner) curlUser(h hit, s, end int) {
+	i := bytes.IndexByte(m.b[s:end], ':')
+	if i < 0 || !bytes.Contains(m.b[max(m.floor, h.end-200):h.end], []byte("curl")) {
+		return
+	}
+	if v := m.b[s+i+1 : end]; len(v) >= 3 && v[0] != '$' && !isPlaceholder(v) {
+		m.addSecret(m.e.ruleNumber["PASSWORD"], s+i+1, end)
+	}
+}
+
+// isBasic reports whether v is Base64 of "user:password".
+func isBasic(v []byte) bool {
+	d := make([]byte, len(v))
+	n, err := base64.StdEncoding.Decode(d, v)
+	if err != nil {
+		n, err = base64.RawStdEncoding.Decode(d, v)
+	}
+	if err != nil || bytes.IndexByte(d[:n], ':') < 0 {
+		return false
+	}
+	for _, c := range d[:n] {
+		if c < ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 func endsValue(c, quote byte) bool {
@@ -49,14 +85,28 @@ func endsValue(c, quote byte) bool {
 // the name, a sign of assignment, quotes. quote is the opening one, 0 for none.
 func (m *scanner) valueStart(h hit, kind naming, e int) (s int, quote byte, ok bool) {
 	b, i := m.b, h.end
+	if kind == namesUser {
+		if i < e && (b[i] == '"' || b[i] == '\'') {
+			return i + 1, b[i], true
+		}
+		return i, '\n', true
+	}
 	if i < e && isLower(b[i]) && !(b[i] == 's' && i+1 < e && !isLetter(b[i+1])) {
 		return 0, 0, false // "tokenizer", "passwordless"
 	}
-	if kind == namesBearer {
+	if kind == namesBearer || kind == namesBasic {
 		if i >= e || b[i] != ' ' && b[i] != ':' && b[i] != '+' {
 			return 0, 0, false
 		}
 		return i + 1, 0, true
+	}
+	var name [20]byte
+	k := copy(name[:], b[max(m.floor, h.end-len(name)):h.end])
+	for t := range k {
+		name[t] |= 0x20
+	}
+	if bytes.Contains(name[:k], []byte("public")) {
+		return 0, 0, false
 	}
 	flag := false
 	for t := h.end - 1; t > m.floor && t > h.end-40; t-- { // "--password x"
@@ -76,8 +126,11 @@ func (m *scanner) valueStart(h hit, kind naming, e int) (s int, quote byte, ok b
 		blank = blank || b[i] == ' '
 		i++
 	}
+	if i < e && b[i] == ',' && i > h.end && class[b[i-1]]&cDelim != 0 && b[i-1] != ' ' {
+		return m.afterQuotes(i+1, e, 1) // set("token", "value")
+	}
 	sign := 0
-	for i < e && sign < 3 && (b[i] == '=' || b[i] == ':' || b[i] == '>' || b[i] == '?' && sign == 0) {
+	for i < e && sign < 4 && (b[i] == '=' || b[i] == ':' || b[i] == '>' || b[i] == '?' && sign == 0) {
 		i++
 		sign++
 	}
@@ -90,17 +143,22 @@ func (m *scanner) valueStart(h hit, kind naming, e int) (s int, quote byte, ok b
 			return 0, 0, false
 		}
 	}
+	return m.afterQuotes(i, e, 0)
+}
+
+// afterQuotes skips blanks and at least so many quotes.
+func (m *scanner) afterQuotes(i, e, least int) (s int, quote byte, ok bool) {
 	for n := 0; i < e && n < 6; n++ {
-		switch b[i] {
+		switch c := m.b[i]; c {
 		case ' ', '\t':
 		case '"', '\'', '`', '\\':
-			quote = b[i]
+			quote = c
 		default:
-			return i, quote, true
+			return i, quote, least == 0 || quote != 0
 		}
 		i++
 	}
-	return i, quote, true
+	return i, quote, least == 0 || quote != 0
 }
 
 // secretValue judges whether v, given to a secret's name, is one, and no
@@ -118,6 +176,8 @@ func secretValue(v []byte, kind naming, quoted bool) bool {
 		return false
 	}
 	switch kind {
+	case namesBasic:
+		return n >= 8 && isBasic(v) || n >= 16 && tokenLike(v) && s.digit > 0 && s.upper > 0 && s.lower > 0 && entropy(v) >= 3
 	case namesPassword:
 		if quoted {
 			return s.lower+s.upper > 0 && (s.digit > 0 || s.mark > 0 || s.random(v)) && !dotted(v, s)

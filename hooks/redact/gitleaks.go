@@ -45,10 +45,10 @@ var ownRules = map[string]bool{
 }
 
 // In gitleaks a value ends at white space, a quote or the end of a line; in
-// chat it may also end at a comma, a full stop or a bracket.
+// chat it may also end at a comma, a full stop or a closing bracket.
 const (
 	strictEnd = `(?:[\x60'"\s;]|\\[nr]|$)`
-	laxEnd    = `(?:[^A-Za-z0-9_=+/~-]|$)`
+	laxEnd    = `(?:[^A-Za-z0-9_=+/~(-]|$)`
 )
 
 // leakRules parses the rules that gitleaks ships, once.
@@ -181,7 +181,7 @@ func leading(t *syntax.Regexp) (prefix string, exact bool) {
 
 // begins reports whether a match may begin at s, as far as the keyword goes.
 func (r *rule) begins(b []byte, s int) bool {
-	if r.bound && s > 0 && (isAlnum(b[s-1]) || b[s-1] == '_') {
+	if r.bound && s > 0 && (isAlnum(b[s-1]) || b[s-1] == '_') && !escaped(b, s) {
 		return false
 	}
 	k := min(len(r.prefix), len(b)-s)
@@ -206,7 +206,8 @@ type tried struct {
 	until int
 }
 
-// rule runs a rule's pattern over b[a:e], from its keyword at s on.
+// rule runs a rule's pattern over b[a:e] and what stands before it; its
+// keyword is at s.
 func (m *scanner) rule(r *rule, s, a, e int) {
 	if s < m.floor {
 		return
@@ -221,25 +222,37 @@ func (m *scanner) rule(r *rule, s, a, e int) {
 		if s < a || e-s < r.minLen || run(m.b[s:s+r.minLen]) < r.minLen {
 			return
 		}
-	} else if a <= s {
+	} else {
 		// The keyword need not be where the match begins.
-		for from > a && s-from < 64 && isToken(m.b[from-1]) {
-			from--
+		from = max(m.floor, s-ruleBack)
+		if a <= s && escaped(m.b, a) {
+			from = a // the letter of "\n" is no part of a word
 		}
 	}
 	if e-from < r.minLen {
 		return
 	}
-	if from > m.floor && r.bound {
+	if r.starts && from > m.floor && r.bound && !escaped(m.b, from) {
 		from-- // for \b
 	}
 	end := min(e+1, len(m.b))
-	g := r.regexp().FindSubmatchIndex(m.b[from:end])
-	if g == nil {
-		m.tried = append(m.tried, tried{r, e})
-		return
+	until := e
+	for _, g := range r.regexp().FindAllSubmatchIndex(m.b[from:end], 8) {
+		if r.starts {
+			until = from + g[1]
+		}
+		if m.ruleMatch(r, g, from, a, e) && r.starts {
+			break
+		}
 	}
-	m.tried = append(m.tried, tried{r, from + g[1]})
+	m.tried = append(m.tried, tried{r, until})
+}
+
+// ruleBack is how far (bytes) before a keyword a match may begin.
+const ruleBack = 64
+
+// ruleMatch judges the match g of a window that begins at from.
+func (m *scanner) ruleMatch(r *rule, g []int, from, a, e int) bool {
 	lo, hi := g[0], g[1]
 	if r.group > 0 && 2*r.group+1 < len(g) && g[2*r.group] >= 0 {
 		lo, hi = g[2*r.group], g[2*r.group+1]
@@ -253,18 +266,19 @@ func (m *scanner) rule(r *rule, s, a, e int) {
 	}
 	lo, hi = max(from+lo, a), min(from+hi, e)
 	if lo >= hi {
-		return
+		return false
 	}
 	v := m.b[lo:hi]
 	if r.entropy > 0 && entropy(v) <= r.entropy || repetitive(v) || isPlaceholder(v) {
-		return
+		return false
 	}
 	for _, x := range r.allow {
 		if x.Match(v) {
-			return
+			return false
 		}
 	}
 	m.addSecret(m.e.ruleNumber[r.name], lo, hi)
+	return true
 }
 
 // run is the length of the token at the start of b.

@@ -43,7 +43,7 @@ func (m *scanner) phoneNumbers(a, e int) {
 				open++
 			}
 		}
-		if i < e && isAlnum(b[i]) { // glued to a word: end with the last blank
+		if i < e && isAlnum(b[i]) && b[i-1] != ' ' { // glued to a word: end with the last blank
 			for end > s && b[end-1] != ' ' {
 				end--
 				if isDigit(b[end]) {

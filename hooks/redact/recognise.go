@@ -238,7 +238,7 @@ func (m *scanner) glued(g *group) {
 // leftFree reports whether an identifier may start at i: what stands before
 // it is no part of a longer number, path, version or word.
 func (m *scanner) leftFree(i int) bool {
-	if i <= m.floor {
+	if i <= m.floor || escaped(m.b, i) {
 		return true
 	}
 	switch p := m.b[i-1]; {

@@ -128,6 +128,8 @@ func (m *scanner) scan(b []byte, lit *literals) {
 				m.delimiter(c)
 			}
 			mask = 0
+		case m.word < 0 && escaped(b, i+1):
+			mask = 0 // the letter of "\n" in a string
 		case m.word < 0:
 			if m.chain >= 0 && !m.mayJoin(c, class[c]) {
 				m.i, m.mask = i, 0
@@ -173,6 +175,11 @@ func (m *scanner) scan(b []byte, lit *literals) {
 		}
 	}
 	m.i, m.state, m.mask = i, uint16(state), mask
+}
+
+// escaped reports whether b[:i] ends in an escape of a string for white space.
+func escaped(b []byte, i int) bool {
+	return i >= 2 && b[i-2] == '\\' && (b[i-1] == 'n' || b[i-1] == 'r' || b[i-1] == 't')
 }
 
 // mayJoin reports whether a word that begins with c may belong to the chain.

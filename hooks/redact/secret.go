@@ -43,6 +43,7 @@ var tokens = []token{
 	{prefix: "GOCSPX-", name: "GOOGLE_OAUTH_CLIENT_SECRET", set: "-_", min: 20},
 	{prefix: "1//0", name: "GOOGLE_OAUTH_REFRESH_TOKEN", set: "-_", min: 40},
 	{prefix: "sk-proj-", name: "OPENAI_API_KEY", set: "-_", min: 32},
+	{prefix: "sk-admin-", name: "OPENAI_API_KEY", set: "-_", min: 32},
 	{prefix: "sk-svcacct-", name: "OPENAI_API_KEY", set: "-_", min: 32},
 	{prefix: "sk-or-v1-", name: "OPENROUTER_API_KEY", set: "", min: 40},
 	{prefix: "sk-ant-", name: "ANTHROPIC_API_KEY", set: "-_", min: 32},
@@ -77,6 +78,8 @@ const (
 	namesToken                  // "api_key", "token", "secret"
 	namesPassword               // "password": short and simple values, too
 	namesBearer                 // "Bearer": the value follows without a sign
+	namesBasic                  // "Basic": user and password in Base64
+	namesUser                   // curl's -u: user and password follow
 )
 
 var secretNames = []struct {
@@ -91,7 +94,8 @@ var secretNames = []struct {
 	{"auth_key", namesToken}, {"authkey", namesToken}, {"signing_key", namesToken}, {"encryption_key", namesToken}, {"sharedaccesssignature", namesToken},
 	{"authorization", namesToken}, {"x-auth", namesToken}, {"sharedaccesskey", namesToken}, {"session_id", namesToken}, {"sessionid", namesToken}, {"cookie", namesToken},
 	{"key", namesKey}, {"auth", namesKey},
-	{"bearer", namesBearer}, {"basic", namesBearer},
+	{"bearer", namesBearer}, {"authorization: token", namesBearer}, {"api-token", namesBearer}, {"basic", namesBasic},
+	{" -u ", namesUser}, {"--user ", namesUser}, {"--user=", namesUser},
 }
 
 // sawLiterals notes the literals that end before end. It reports whether a
@@ -209,7 +213,7 @@ func (m *scanner) followUp(a, e int, mask uint32) {
 func longestToken(b []byte) int {
 	best, n := 0, 0
 	for _, c := range b {
-		if isToken(c) {
+		if isToken(c) || c == ':' || c == '|' {
 			if n++; n > best {
 				best = n
 			}
@@ -227,7 +231,7 @@ func (m *scanner) addSecret(rule, s, e int) {
 
 func (m *scanner) token(t *token, p, a, e int) {
 	s := p - len(t.prefix)
-	if s < a || !t.inside && s > m.floor && isAlnum(m.b[s-1]) {
+	if s < a || !t.inside && s > m.floor && isAlnum(m.b[s-1]) && !escaped(m.b, s) {
 		return
 	}
 	end := p
@@ -245,7 +249,7 @@ func (m *scanner) token(t *token, p, a, e int) {
 		for s > a && isDigit(m.b[s-1]) {
 			s--
 		}
-		if n := p - 3 - s; n < 7 || n > 12 || s > m.floor && isAlnum(m.b[s-1]) || end-p > 36 {
+		if n := p - 3 - s; n < 7 || n > 12 || s > m.floor && isAlnum(m.b[s-1]) && !escaped(m.b, s) || end-p > 36 {
 			return
 		}
 	case "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.slack.com/services/":
@@ -302,7 +306,7 @@ func isB64URL(c byte) bool { return isAlnum(c) || c == '-' || c == '_' }
 
 // jwt finds a JSON Web Token that begins at s.
 func (m *scanner) jwt(s, a, e int) {
-	if s < a || string(m.b[s:s+3]) != "eyJ" || s > m.floor && (isB64URL(m.b[s-1]) || m.b[s-1] == '.') {
+	if s < a || string(m.b[s:s+3]) != "eyJ" || s > m.floor && (isB64URL(m.b[s-1]) || m.b[s-1] == '.') && !escaped(m.b, s) {
 		return
 	}
 	var parts [3]int // ends
@@ -414,7 +418,14 @@ func isPlaceholder(v []byte) bool {
 			return true
 		}
 	}
-	low := bytes.ToLower(v)
+	if len(v) > 256 {
+		return false
+	}
+	var buf [256]byte
+	low := buf[:len(v)]
+	for i, c := range v {
+		low[i] = toLower(c)
+	}
 	for _, p := range placeholders {
 		if string(low) == p {
 			return true
