@@ -27,6 +27,7 @@ func main() {
 type settings struct {
 	duration time.Duration
 	rounds   int
+	part     string
 	only     string
 	out      string
 	hookline string // the program
@@ -38,7 +39,8 @@ func bench() error {
 	var role, upstream string
 	flag.DurationVar(&s.duration, "duration", 2*time.Second, "length of one round of one contender")
 	flag.IntVar(&s.rounds, "rounds", 7, "rounds of each contender")
-	flag.StringVar(&s.only, "only", "", "contenders to run, separated by commas; empty for all")
+	flag.StringVar(&s.part, "part", "", "throughput, hooks or memory; empty for all three")
+	flag.StringVar(&s.only, "only", "", "throughput: contenders to run, separated by commas; empty for all")
 	flag.StringVar(&s.out, "out", "", "file to write the table to as well")
 	flag.StringVar(&s.hookline, "hookline", "", "hookline's program; empty to build it")
 	flag.StringVar(&role, "role", "", "internal: what this process is to be")
@@ -77,11 +79,14 @@ func measure(ctx context.Context, s settings, w io.Writer) error {
 	}
 	defer up.stop()
 	fmt.Fprintf(w, "%s\n\n", machine())
-	if err := throughput(ctx, s, up.addr, w); err != nil {
-		return err
+	if s.part == "" || s.part == "throughput" {
+		err = throughput(ctx, s, up.addr, w)
 	}
-	if s.only != "" {
-		return nil
+	if s.part == "" || s.part == "hooks" {
+		err = errors.Join(err, hookCosts(ctx, s, up.addr, w))
 	}
-	return errors.Join(hookCosts(ctx, s, up.addr, w), openStreams(ctx, s, up.addr, w))
+	if s.part == "" || s.part == "memory" {
+		err = errors.Join(err, openStreams(ctx, s, up.addr, w))
+	}
+	return err
 }

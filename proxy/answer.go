@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -86,8 +87,9 @@ var errNoAnswerByte = errors.New("the connection ended before an answer")
 // exchange writes the request and reads the answer's header.
 func (a *answer) exchange(m *message) error {
 	werr := a.send(m)
-	if werr != nil {
-		// An upstream that refuses a body may have said why before it closed.
+	if werr != nil && !errors.Is(werr, os.ErrDeadlineExceeded) {
+		// An upstream that refuses a body may have said why before it closed. (A
+		// deadline that has passed means that the call was cancelled.)
 		_ = a.conn.SetReadDeadline(time.Now().Add(time.Second))
 	}
 	if _, err := a.conn.br.Peek(1); err != nil {
@@ -97,9 +99,15 @@ func (a *answer) exchange(m *message) error {
 		return fmt.Errorf("%w: %w", errNoAnswerByte, err)
 	}
 	for {
-		if err := a.header.Read(a.conn.br); err != nil {
-			if small := (*fasthttp.ErrSmallBuffer)(nil); errors.As(err, &small) {
-				return fmt.Errorf("the answer's header is larger than %d bytes", a.conn.br.Size())
+		err := a.header.Read(a.conn.br)
+		small := (*fasthttp.ErrSmallBuffer)(nil)
+		if errors.As(err, &small) && a.buffer != relayReaders {
+			a.widen()
+			err = a.header.Read(a.conn.br)
+		}
+		if err != nil {
+			if errors.As(err, &small) {
+				return fmt.Errorf("the answer's header is larger than %d bytes", maxAnswerHeader)
 			}
 			if ne := net.Error(nil); errors.As(err, &ne) || errors.Is(err, io.EOF) {
 				return err
@@ -123,6 +131,17 @@ func (a *answer) exchange(m *message) error {
 		a.keep = a.keep && a.eof
 	}
 	return nil
+}
+
+// widen goes on with a larger buffer.
+func (a *answer) widen() {
+	old := a.conn.br
+	seen, _ := old.Peek(old.Buffered())
+	seen = bytes.Clone(seen)
+	old.Reset(nil)
+	a.buffer.Put(old)
+	a.buffer = relayReaders
+	a.conn.br = borrow(a.buffer, io.MultiReader(bytes.NewReader(seen), a.conn.Conn))
 }
 
 // send writes the request: at once if its body is at hand, else header first and

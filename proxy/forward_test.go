@@ -50,6 +50,7 @@ func TestForwardRequest(t *testing.T) {
 		{name: "delete", in: "DELETE /v1beta/files/x HTTP/1.1\r\nHost: h\r\n\r\n", line: "DELETE /v1beta/files/x HTTP/1.1"},
 		{name: "options", in: "OPTIONS /x HTTP/1.1\r\nHost: h\r\n\r\n", line: "OPTIONS /x HTTP/1.1"},
 		{name: "post without a body", in: "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", line: "POST /x HTTP/1.1", want: map[string][]string{"Content-Length": {"0"}}},
+		{name: "get with a body", in: "GET /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab", line: "GET /x HTTP/1.1", body: "ab"},
 		{name: "model call", in: post(streamTarget, `{"a": 1}`), line: "POST " + streamTarget + " HTTP/1.1", body: `{"a": 1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,6 +243,55 @@ func TestForwardStreams(t *testing.T) {
 				t.Fatalf("got %q, %v, want %q", got, err, c.end)
 			}
 		})
+	}
+}
+
+// A client that never ends its header is not waited for; one that is slow with
+// its body is.
+func TestSlowHeader(t *testing.T) {
+	up := upstream(t, func(conn net.Conn, req rawRequest) error {
+		_, err := io.WriteString(conn, sized(200, "text/plain", string(req.body)))
+		return err
+	})
+	s, err := New(Options{Upstream: Upstreams{Gemini: up}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.front.ReadTimeout = 100 * time.Millisecond
+	addr := serve(t, s)
+	slow, r := dial(t, addr)
+	send(t, slow, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+	never, nr := dial(t, addr)
+	send(t, never, "POST /x HTTP/1.1\r\nHost")
+	all, err := io.ReadAll(nr) // which takes as long as the time-out
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 4") {
+		t.Errorf("the slow header got %q, %v", all, err)
+	}
+	send(t, slow, strings.Repeat("x", 100_000))
+	if m, err := readRaw(r); err != nil || len(m.body) != 100_000 {
+		t.Errorf("the slow body got %q, %v", m.head, err)
+	}
+}
+
+// A header that goes on in a next line could carry another one past us.
+func TestFoldedHeader(t *testing.T) {
+	got := make(chan rawRequest, 1)
+	up := upstream(t, func(conn net.Conn, req rawRequest) error {
+		got <- req
+		_, err := io.WriteString(conn, sized(200, "text/plain", "ok"))
+		return err
+	})
+	conn, r := dial(t, start(t, Options{Upstream: Upstreams{Gemini: up}}))
+	send(t, conn, "GET /x HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n X-Hookline-Session: b\r\nX-C: 2\r\n\r\n")
+	m, err := readRaw(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(m.head, "HTTP/1.1 400 ") {
+		return
+	}
+	if req := <-got; len(req.header("X-Hookline-Session")) > 0 || strings.Contains(req.head, "\r\n ") {
+		t.Errorf("went up as %q", req.head)
 	}
 }
 

@@ -1,6 +1,10 @@
 package proxy
 
-import "net"
+import (
+	"io"
+	"net"
+	"strconv"
+)
 
 // frontListener makes the front's connections ours.
 type frontListener struct{ net.Listener }
@@ -64,4 +68,30 @@ func (c *frontConn) release(p []byte) error {
 	}
 	_, err := c.Conn.Write(p)
 	return err
+}
+
+// chunkWriter frames each write as one chunk and writes it at once: the front's
+// own way takes several writes for what its small buffer does not hold. The front
+// writes the last chunk.
+type chunkWriter struct {
+	w   io.Writer
+	buf []byte // re-used
+}
+
+func (c *chunkWriter) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // an empty chunk would end the body
+	}
+	c.buf = strconv.AppendInt(c.buf[:0], int64(len(p)), 16)
+	c.buf = append(c.buf, "\r\n"...)
+	c.buf = append(c.buf, p...)
+	c.buf = append(c.buf, "\r\n"...)
+	_, err := c.w.Write(c.buf)
+	if cap(c.buf) > 64<<10 {
+		c.buf = nil // one large event is no reason to keep its size
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -32,6 +32,11 @@ func startServer(t *testing.T, o Options) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, serve(t, s)
+}
+
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +53,7 @@ func startServer(t *testing.T, o Options) (*Server, string) {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return s, ln.Addr().String()
+	return ln.Addr().String()
 }
 
 // rawRequest is a request as its bytes stand on the wire.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,12 +29,14 @@ const (
 	idleTimeout      = 90 * time.Second
 )
 
-// Read buffers of upstream connections; an answer's header has to fit. A
-// connection has one while it carries a call.
+// Read buffers of upstream connections. A connection has one while it carries a
+// call. An answer's header has to fit into the larger.
 var (
-	relayReaders = readerPool(16 << 10) // one read and write of what is there
-	eventReaders = readerPool(8 << 10)  // for answers that are read here
+	relayReaders = readerPool(maxAnswerHeader) // one read and write of what is there
+	eventReaders = readerPool(4 << 10)         // for answers that are read here
 )
+
+const maxAnswerHeader = 16 << 10
 
 func readerPool(size int) *sync.Pool {
 	return &sync.Pool{New: func() any { return bufio.NewReaderSize(nil, size) }}
@@ -104,7 +107,7 @@ func (l *leg) get(ctx context.Context, base *url.URL, readers *sync.Pool, fresh 
 	return c, nil
 }
 
-func borrow(readers *sync.Pool, from net.Conn) *bufio.Reader {
+func borrow(readers *sync.Pool, from io.Reader) *bufio.Reader {
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(from)
 	return br
@@ -151,9 +154,12 @@ func (l *leg) reap() {
 			_ = conns[n].Close()
 			n++
 		}
-		clear(conns[:n])
-		l.idle[key] = conns[n:]
-		left += len(conns) - n
+		if conns = slices.Delete(conns, 0, n); len(conns) == 0 {
+			delete(l.idle, key)
+			continue
+		}
+		l.idle[key] = conns
+		left += len(conns)
 	}
 	if left > 0 && !l.closed {
 		l.reaper = time.AfterFunc(idleTimeout/2, l.reap)

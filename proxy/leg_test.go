@@ -398,6 +398,23 @@ func FuzzRelay(f *testing.F) {
 	})
 }
 
+// A call whose events are read here starts with a small buffer; a large header
+// and what came with it must get through all the same.
+func TestLegLargeHeader(t *testing.T) {
+	up := upstream(t, always(strings.Replace(chunked("text/event-stream", "data: {\"a\":1}\r\n\r\n"), "\r\n", "\r\nX-Large: "+strings.Repeat("x", 10_000)+"\r\n", 1)))
+	for name, o := range map[string]Options{"forwarded": {}, "hooked": hook(Options{}, relay)} {
+		o.Upstream.Gemini = up
+		conn, r := dial(t, start(t, o))
+		for range 2 {
+			send(t, conn, post(streamTarget, "{}"))
+			m, err := readRaw(r)
+			if err != nil || string(m.body) != "data: {\"a\":1}\r\n\r\n" || len(m.header("X-Large")) != 1 {
+				t.Errorf("%s: %.100q %q, %v", name, m.head, m.body, err)
+			}
+		}
+	}
+}
+
 func TestLegDialCancelled(t *testing.T) {
 	dialing := make(chan struct{})
 	ended := make(chan error, 1)

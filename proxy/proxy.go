@@ -90,6 +90,11 @@ type Observed struct {
 	ContentEncoding string
 }
 
+const (
+	headerTimeout = time.Minute
+	bodyTimeout   = 24 * time.Hour
+)
+
 // Server is hookline's front. Make one with [New].
 type Server struct {
 	opt   Options
@@ -136,9 +141,13 @@ func New(o Options) (*Server, error) {
 		Handler:           s.handle,
 		ErrorHandler:      s.badRequest,
 		StreamRequestBody: true,
-		// It limits the header too: long tokens and cookies have to fit.
-		ReadBufferSize:               12 << 10,
-		WriteBufferSize:              4 << 10,
+		// Streams are many and mostly idle, so buffers are small. The first
+		// limits the header, too.
+		ReadBufferSize:  8 << 10,
+		WriteBufferSize: 2 << 10,
+		// No limit, as bodies are streamed: it keeps the front from reading
+		// their beginning into a buffer of its own.
+		MaxRequestBodySize:           1,
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -146,7 +155,13 @@ func New(o Options) (*Server, error) {
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true,
 		IdleTimeout:                  5 * time.Minute, // longer than the clients' pools keep theirs
-		Logger:                       frontLog{s.log},
+		// For the header alone: bodies may take as long as they move, and
+		// answers as long as models think.
+		ReadTimeout: headerTimeout,
+		HeaderReceived: func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+			return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
+		},
+		Logger: frontLog{s.log},
 	}
 	return s, nil
 }

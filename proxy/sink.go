@@ -260,8 +260,10 @@ func (b *sinkBody) Read([]byte) (int, error) { return 0, io.ErrNoProgress }
 func (b *sinkBody) WriteTo(w io.Writer) (int64, error) {
 	b.over = true
 	x := b.k.x
-	if b.direct {
+	if conn, ok := x.fc.Conn().(*frontConn); b.direct {
 		w = x.fc.Conn()
+	} else if ok {
+		w = &chunkWriter{w: conn}
 	}
 	cw := &countingWriter{w: w, failed: func() { x.cancel(ErrClientGone) }}
 	b.k.open <- cw
