@@ -26,7 +26,7 @@ type message struct {
 	up     *upload
 	upLen  int64      // of up; negative for chunked
 	expect bool       // whether an answer may have a body at all: not for HEAD
-	buffer *sync.Pool // of readers, for the answer
+	buffer *sync.Pool // of readers, for the answer; nil for relayReaders
 }
 
 // answer is an upstream answer whose header has been read. Exactly one of its
@@ -58,6 +58,9 @@ const (
 // do sends m and reads the answer's header into h. ctx ends the call, also while
 // the body is read.
 func (l *leg) do(ctx context.Context, m *message, h *fasthttp.ResponseHeader) (*answer, error) {
+	if m.buffer == nil {
+		m.buffer = relayReaders
+	}
 	for fresh := false; ; fresh = true {
 		conn, err := l.get(ctx, m.to.base, m.buffer, fresh)
 		if err != nil {

@@ -117,7 +117,7 @@ const smallBody = 64 << 10
 func (x *exchange) forward() {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
-	m := message{to: x.to, method: string(x.fc.Method()), expect: !x.fc.IsHead(), buffer: relayReaders}
+	m := message{to: x.to, method: string(x.fc.Method()), expect: !x.fc.IsHead()}
 	m.header = appendUpHeader((*scratch)[:0], &x.fc.Request.Header, nil)
 	*scratch = m.header
 	if e := x.attachBody(&m, scratch); e != nil {

@@ -12,7 +12,7 @@ import (
 // as a request, then bytes both ways until either side ends.
 func (x *exchange) tunnel() {
 	h := &x.fc.Request.Header
-	m := message{to: x.to, method: string(x.fc.Method()), expect: true, buffer: relayReaders}
+	m := message{to: x.to, method: string(x.fc.Method()), expect: true}
 	m.header = append(appendUpHeader(nil, h, nil), "Connection: Upgrade\r\nUpgrade: "...)
 	m.header = append(append(m.header, h.Peek("Upgrade")...), "\r\n"...)
 	x.watch.start()
