@@ -47,10 +47,17 @@ func random(seed uint64) *world {
 	two := chance(d, 25)
 	w.Polls = !two && chance(d, 20)
 	w.Steps = steps(d, two)
-	if w.Polls && (slices.Contains(w.Habits, "dropCallIDs") || slices.Contains(w.Habits, "dropSigs") || slices.Contains(w.Habits, "moveSig")) {
+	lost := func(habits ...string) bool {
+		return slices.ContainsFunc(habits, func(h string) bool { return slices.Contains(w.Habits, h) })
+	}
+	if w.Polls && lost("dropCallIDs", "dropSigs", "moveSig") {
 		// What the agent dropped is what tells one poll from the other in a session
 		// that never saw them.
 		w.Steps = slices.DeleteFunc(w.Steps, func(s step) bool { return s.Do == "resume" })
+	}
+	if w.Polls && (!w.IDs || lost("dropCallIDs")) {
+		// Nothing tells a poll from the one that stood in its place before.
+		w.Steps = slices.DeleteFunc(w.Steps, func(s step) bool { return s.Do == "rewind" })
 	}
 	return w
 }
