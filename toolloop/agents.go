@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hookline-proxy/hookline/hooks"
@@ -70,18 +71,33 @@ func (l *Loop) sideCall(c *Call, req *translate.Request) side {
 
 func is(want *bool, got bool) bool { return want == nil || *want == got }
 
-// preCompress fires PreCompress for an agent's compression call. An error says
-// that a hook holds it back, which Gemini CLI's own hooks can't.
-func (l *Loop) preCompress(ctx context.Context, c *Call, s side) error {
-	if !l.has(hooks.PreCompress) {
-		return nil
+// preCompress fires PreCompress for an agent's compression call. hint is what the
+// summary should mind; an error says that a hook holds the call back. Gemini
+// CLI's own hooks can do neither.
+func (l *Loop) preCompress(ctx context.Context, c *Call, s side) (hint string, err error) {
+	if s.event != hooks.PreCompress || !l.has(hooks.PreCompress) {
+		return "", nil
 	}
 	in := l.input(c, hooks.PreCompress, s.trigger, 0, []hooks.Field{{Key: "trigger", Value: quote(s.trigger)}})
 	d := l.hooks.Fire(ctx, in)
 	l.report(ctx, c, in.Event, d)
 	if d.Deny {
 		// A status that agents do not retry.
-		return &Refusal{Status: 400, Message: "A hook blocked the compression: " + d.Reason}
+		return "", &Refusal{Status: 400, Message: "A hook blocked the compression: " + d.Reason}
 	}
-	return nil
+	return contextOf(d.Context), nil
+}
+
+// withHint adds a text part to the newest turn of a side call.
+func withHint(w Wire, req *translate.Request, hint string) (*translate.Request, error) {
+	if hint == "" || len(req.Turns) == 0 {
+		return req, nil
+	}
+	turns := slices.Clone(req.Turns)
+	last := turns[len(turns)-1]
+	if last.FromModel() {
+		return req, nil
+	}
+	turns[len(turns)-1] = translate.Turn{Role: last.Role, Parts: append(slices.Clone(last.Parts), w.TextPart(hint))}
+	return w.WithTurns(req, turns)
 }

@@ -150,12 +150,28 @@ func TestReplacedPrompt(t *testing.T) {
 	}
 }
 
+// compress makes an agent's compression call.
+func (a *talk) compress() error {
+	body := `{"systemInstruction":{"parts":[{"text":"Write a <state_snapshot>"}]},"contents":[` + user("all of it") + `]}`
+	return a.loop.Run(context.Background(), toolloop.Call{ID: "r", Tenant: "t", Session: "s", Agent: "gemini-cli",
+		Wire: gemini.Wire{}, Body: []byte(body), Model: "m", Upstream: a.model}, a)
+}
+
+// Context at a compression is for the model that writes the summary.
+func TestContextOfCompression(t *testing.T) {
+	a := newTalk(t, decide{hooks.PreCompress: always(hooks.Decision{Context: []string{"keep names"}})}, []string{stop(text("A summary."))})
+	if err := a.compress(); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"text":"all of it"},{"text":"<hook_context>keep names</hook_context>"}`; !strings.Contains(a.model.shown(), want) {
+		t.Errorf("model saw %s; want %s", a.model.shown(), want)
+	}
+}
+
 // A blocked compression is refused with a status that agents do not retry.
 func TestBlockedCompression(t *testing.T) {
 	a := newTalk(t, decide{hooks.PreCompress: always(hooks.Decision{Deny: true, Reason: "not now"})})
-	body := `{"systemInstruction":{"parts":[{"text":"Write a <state_snapshot>"}]},"contents":[` + user("all of it") + `]}`
-	err := a.loop.Run(context.Background(), toolloop.Call{ID: "r", Tenant: "t", Session: "s", Agent: "gemini-cli",
-		Wire: gemini.Wire{}, Body: []byte(body), Model: "m", Upstream: a.model}, a)
+	err := a.compress()
 	var refusal *toolloop.Refusal
 	if !errors.As(err, &refusal) || refusal.Status != 400 || !strings.HasSuffix(refusal.Message, ": not now") {
 		t.Errorf("got %v; want a refusal", err)

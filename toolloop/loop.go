@@ -149,10 +149,9 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 	}
 	a := &answer{loop: l, call: &c, out: out}
 	side := l.sideCall(&c, req)
-	if side.event == hooks.PreCompress {
-		if err := l.preCompress(ctx, &c, side); err != nil {
-			return err
-		}
+	hint, err := l.preCompress(ctx, &c, side)
+	if err != nil {
+		return err
 	}
 	if !side.is {
 		l.sessions.touch(&c)
@@ -166,6 +165,9 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 		if a.base, err = c.Wire.WithTurns(req, h.out); err != nil {
 			return fmt.Errorf("rewrite history: %w", err)
 		}
+	}
+	if a.base, err = withHint(c.Wire, a.base, hint); err != nil {
+		return fmt.Errorf("add a hook's context: %w", err)
 	}
 	switch {
 	case h.stop != "":
