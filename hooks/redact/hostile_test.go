@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -98,6 +99,53 @@ func FuzzSplits(f *testing.F) {
 			if got = append(got, s.Flush()...); !bytes.Equal(got, want) {
 				t.Fatalf("%q: in pieces %q, whole %q", text, got, want)
 			}
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte(`{"a":["bob@example.org",4012888888881881,{"ssn":"219-09-9998\u0020"}],"password":"x y\"z"}`))
+	f.Add([]byte(`"<EMAIL_ADDRESS_1> \\<PASSWORD\\_1>"`))
+	e, err := New(Options{Action: Placeholder})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		v := &MemoryVault{}
+		r, err := e.JSON(raw, v)
+		if err != nil {
+			return
+		}
+		if !json.Valid(r.JSON) {
+			t.Fatalf("%q became %q", raw, r.JSON)
+		}
+		back, err := RestoreJSON(r.JSON, v)
+		if err != nil || !json.Valid(back) {
+			t.Fatalf("%q came back as %q, %v", raw, back, err)
+		}
+	})
+}
+
+func FuzzRestore(f *testing.F) {
+	f.Add([]byte(`a \<email\_address_1\> &lt;EMAIL_ADDRESS_1&gt; <EMAIL_`), uint64(1), false)
+	f.Add([]byte(`\u003cemail_address_1\u003e \\<EMAIL\\_ADDRESS_1\\> \"`), uint64(2), true)
+	v := &MemoryVault{}
+	v.Placeholder("EMAIL_ADDRESS", []byte("bob@example.org"))
+	f.Fuzz(func(t *testing.T, text []byte, seed uint64, inJSON bool) {
+		whole := NewRestorer(v, inJSON)
+		want := append(bytes.Clone(whole.Push(text)), whole.Flush()...)
+		r, s := rand.New(rand.NewPCG(seed, 0)), NewRestorer(v, inJSON)
+		var got []byte
+		for i := 0; i < len(text); {
+			k := min(len(text)-i, 1+r.IntN(9))
+			got = append(got, s.Push(text[i:i+k])...)
+			i += k
+			if s.Held() > maxPlaceholder+32 {
+				t.Fatalf("%q: %d bytes held back", text, s.Held())
+			}
+		}
+		if got = append(got, s.Flush()...); !bytes.Equal(got, want) {
+			t.Fatalf("%q: in pieces %q, whole %q", text, got, want)
 		}
 	})
 }

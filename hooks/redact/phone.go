@@ -15,7 +15,7 @@ const phoneChecks = 2000
 var phoneRegions = []string{"US", "GB", "DE", "IL", "IN", "CA", "BR", "JP", "FR", "ES", "IT", "AU", "NL", "KR", "MX", "PL", "SE", "CH", "CN", "ZA"}
 
 func isPhone(c byte) bool {
-	return isDigit(c) || c == ' ' || c == '-' || c == '.' || c == '(' || c == ')' || c == '+' || c == '/'
+	return isDigit(c) || c == ' ' || c == '-' || c == '.' || c == '(' || c == ')' || c == '+' || c == '/' || c == noBreakLead || c == 0xa0
 }
 
 // phoneNumbers finds telephone numbers in b[a:e].
@@ -126,9 +126,11 @@ func shapeOfPhone(v []byte) (p phoneShape, ok bool) {
 			p.paren, p.open = true, true
 		case c == ')':
 			p.open = false
+		case c == noBreakLead:
+			continue
 		default:
 			p.seps++
-			if i > 0 && !isDigit(v[i-1]) && v[i-1] != ')' {
+			if i > 0 && !isDigit(v[i-1]) && v[i-1] != ')' && !noBreak(v, i+1) {
 				return p, false
 			}
 			if sep != 0 && sep != c && (sep == '.' || c == '.' || sep == '/' || c == '/') {

@@ -112,7 +112,7 @@ func newRecogniserTable(on func(entity) bool) *recogniserTable {
 // groupsOf splits b[a:e] into groups, re-using g.
 func groupsOf(b []byte, a, e int, g []group) []group {
 	for i := a; i < e; {
-		if class[b[i]]&(cAlnum|cUnder|cHigh) == 0 {
+		if class[b[i]]&(cAlnum|cUnder|cHigh) == 0 || noBreak(b, i+1) {
 			i++
 			continue
 		}
@@ -158,10 +158,15 @@ func (m *scanner) from(i, end int) {
 	for j := i; j < len(m.groups) && c.ng < maxGroups; j++ {
 		g := &m.groups[j]
 		if j > i {
-			if g.s != c.e+1 || g.other {
+			if g.other {
 				return
 			}
 			sep := m.b[c.e]
+			if g.s == c.e+2 && noBreak(m.b, g.s) {
+				sep = ' '
+			} else if g.s != c.e+1 {
+				return
+			}
 			if sep != ' ' && class[sep]&(cDash|cDot|cSlash|cColon|cPlus) == 0 {
 				return
 			}
@@ -250,7 +255,7 @@ func (m *scanner) leftFree(i int) bool {
 	case p == '/' || p == '@' || p == '$' || p == '%' || p == '_' || p == '^' || p == '&':
 		return false
 	case p >= 0x80:
-		return !letterBefore(m.b[m.floor:i])
+		return noBreak(m.b, i) || !letterBefore(m.b[m.floor:i])
 	}
 	return !isAlnum(m.b[i-1])
 }

@@ -128,8 +128,8 @@ func (m *scanner) scan(b []byte, lit *literals) {
 				m.delimiter(c)
 			}
 			mask = 0
-		case m.word < 0 && escaped(b, i+1):
-			mask = 0 // the letter of "\n" in a string
+		case m.word < 0 && (escaped(b, i+1) || noBreak(b, i+1)):
+			mask = 0 // the letter of "\n" in a string, the rest of a blank
 		case m.word < 0:
 			if m.chain >= 0 && !m.mayJoin(c, class[c]) {
 				m.i, m.mask = i, 0
@@ -181,6 +181,15 @@ func (m *scanner) scan(b []byte, lit *literals) {
 func escaped(b []byte, i int) bool {
 	return i >= 2 && b[i-2] == '\\' && (b[i-1] == 'n' || b[i-1] == 'r' || b[i-1] == 't')
 }
+
+// noBreak reports whether b[:i] ends in a no-break space (U+00A0).
+func noBreak(b []byte, i int) bool { return i >= 2 && b[i-1] == 0xa0 && b[i-2] == noBreakLead }
+
+// noBreakLead is the first byte of a no-break space. As the byte that ends a
+// word it counts as a blank; if another character follows, no chain goes on.
+const noBreakLead = 0xc2
+
+func isBlank(c byte) bool { return c == ' ' || c == noBreakLead }
 
 // mayJoin reports whether a word that begins with c may belong to the chain.
 func (m *scanner) mayJoin(c byte, k uint32) bool {
@@ -237,7 +246,7 @@ func (m *scanner) closeWord(e int, c byte) {
 			return
 		}
 	}
-	if c == ' ' && mask&^cGroup == 0 && n <= 40 && (mask&cDigit != 0 || mask&^cLetter == 0 && n <= 4) {
+	if isBlank(c) && mask&^cGroup == 0 && n <= 40 && (mask&cDigit != 0 || mask&^cLetter == 0 && n <= 4) {
 		m.chain, m.chained = w, 0
 		m.extend(w, e, mask, c)
 		return
@@ -267,7 +276,7 @@ func (m *scanner) extend(w, e int, mask uint32, c byte) {
 	m.chained |= mask
 	m.end = e
 	last := m.b[e-1]
-	if c != ' ' || !isAlnum(last) && last != ')' {
+	if !isBlank(c) || !isAlnum(last) && last != ')' {
 		m.closeChain()
 		return
 	}
@@ -313,7 +322,7 @@ func (m *scanner) shorten() {
 			}
 		}
 	}
-	for cut > m.chain && m.b[cut-1] != ' ' {
+	for cut > m.chain && m.b[cut-1] != ' ' && !noBreak(m.b, cut) {
 		cut--
 	}
 	if cut <= m.chain { // one match from the very start
