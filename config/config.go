@@ -26,8 +26,13 @@ type Config struct {
 	// them altered, also when no tool hook is configured. With one it always is so.
 	Repair bool   `json:"repair"`
 	DenyAs DenyAs `json:"denyAs"`
-	State  State  `json:"state"`
-	Log    Log    `json:"log"`
+	// Redact keeps people's data and secrets from the model, from hooks and from
+	// every file that hookline writes.
+	Redact Redact `json:"redact"`
+	// Endpoints are policies of requests that are no model calls.
+	Endpoints Endpoints `json:"endpoints"`
+	State     State     `json:"state"`
+	Log       Log       `json:"log"`
 }
 
 // Upstream says where calls go, by wire family.
@@ -102,6 +107,14 @@ type Hook struct {
 	Tools []AgentTool `json:"tools"`
 	// MaxTurns is how many model calls an agent hook may make. Default 50.
 	MaxTurns int `json:"maxTurns"`
+	// Builtin is the built-in of a builtin hook: redact. Entities and what
+	// follows are its options, as in [Redact]; its FailMode is closed by default.
+	Builtin  Builtin       `json:"builtin"`
+	Entities EntityActions `json:"entities"`
+	Default  RedactAction  `json:"default"`
+	Secrets  RedactAction  `json:"secrets"`
+	Rules    []RedactRule  `json:"rules"`
+	Allow    Allow         `json:"allow"`
 }
 
 // HooksConfig switches hooks on and off, as in Gemini CLI's settings.
@@ -182,6 +195,9 @@ type HookType string
 // AgentTool is a tool of agent hooks. All of them only read.
 type AgentTool string
 
+// Builtin names a hook that is part of hookline.
+type Builtin string
+
 // FailMode says what a hook's failure means.
 type FailMode string
 
@@ -203,9 +219,12 @@ const (
 	Prompt  HookType = "prompt" // a question to a model
 	Agent   HookType = "agent"  // a question to a model that can read files first
 
-	ReadFile AgentTool = "read_file"
-	Glob     AgentTool = "glob"
-	Grep     AgentTool = "grep"
+	ReadFile    AgentTool = "read_file"
+	Glob        AgentTool = "glob"
+	Grep        AgentTool = "grep"
+	BuiltinHook HookType  = "builtin"
+
+	BuiltinRedact Builtin = "redact"
 
 	FailOpen   FailMode = "open"   // the call goes on (default)
 	FailClosed FailMode = "closed" // the failure is a deny
@@ -232,9 +251,10 @@ const (
 )
 
 func (HookType) values() []string {
-	return []string{string(Command), string(HTTP), string(Prompt), string(Agent)}
+	return []string{string(Command), string(HTTP), string(Prompt), string(Agent), string(BuiltinHook)}
 }
 func (AgentTool) values() []string { return []string{string(ReadFile), string(Glob), string(Grep)} }
+func (Builtin) values() []string   { return []string{string(BuiltinRedact)} }
 func (FailMode) values() []string  { return []string{string(FailOpen), string(FailClosed)} }
 func (Window) values() []string {
 	return []string{string(WindowChunk), string(WindowWord), string(WindowSentence), string(WindowAll)}
@@ -259,6 +279,7 @@ func Default() *Config {
 		HooksConfig: HooksConfig{Enabled: true, MaxConcurrent: 64, Model: "gemini-2.5-flash", TokensPerHour: 1_000_000, CallsPerMinute: 60},
 		Limits:      Limits{MaxBody: 100 << 20},
 		DenyAs:      DenyAsAnswer,
+		Redact:      Redact{Requests: true, Responses: true, Default: ActionPlaceholder, InlineData: InlinePass, FailMode: FailClosed, SystemNote: true},
 		State:       State{Store: StoreEmbedded, TTL: Duration(7 * 24 * time.Hour), FailMode: FailOpen, Idle: Duration(30 * time.Minute)},
 		Log:         Log{Level: LogInfo, Format: LogText},
 	}
@@ -278,6 +299,12 @@ func (c *Config) fillHooks() {
 				}
 				if h.FailMode == "" {
 					h.FailMode = FailOpen
+					if h.Type == BuiltinHook {
+						h.FailMode = FailClosed
+					}
+				}
+				if h.Type == BuiltinHook && h.Default == "" {
+					h.Default = ActionPlaceholder
 				}
 				if h.Window == "" {
 					h.Window = WindowChunk

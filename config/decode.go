@@ -17,6 +17,7 @@ type decoder struct {
 	data     []byte
 	at       map[string]int // path of a value that the file has -> offset in bytes
 	problems Problems
+	known    Known
 }
 
 // closed is a string type with a fixed set of values.

@@ -15,6 +15,8 @@ var handlerKeys = map[HookType][]string{
 	HTTP:    {"url", "headers", "allowedEnvVars"},
 	Prompt:  {"prompt", "model"},
 	Agent:   {"prompt", "model", "tools", "maxTurns"},
+
+	BuiltinHook: {"builtin", "entities", "default", "secrets", "rules", "allow"},
 }
 
 // needed says what the needed key of a type is for.
@@ -23,6 +25,8 @@ var needed = map[HookType]string{
 	HTTP:    `add "url": "https://…", the service to ask`,
 	Prompt:  `add "prompt": "…", what the model is asked; it must answer ok or not`,
 	Agent:   `add "prompt": "…", what the model is asked; it must answer ok or not`,
+
+	BuiltinHook: `add "builtin": "redact"`,
 }
 
 // handler checks a hook's type and the keys that belong to it.
@@ -44,8 +48,8 @@ func (d *decoder) handler(path string, h Hook) {
 	case kind == "":
 		return // it was reported; nobody knows which keys belong to it
 	}
-	d.neededKey(path, kind, map[HookType]string{Command: h.Command, HTTP: h.URL, Prompt: h.Prompt, Agent: h.Prompt}[kind])
-	for _, t := range []HookType{Command, HTTP, Agent} {
+	d.neededKey(path, kind, map[HookType]string{Command: h.Command, HTTP: h.URL, Prompt: h.Prompt, Agent: h.Prompt, BuiltinHook: string(h.Builtin)}[kind])
+	for _, t := range []HookType{Command, HTTP, Agent, BuiltinHook} {
 		for _, key := range handlerKeys[t] {
 			p := join(path, key)
 			if d.has(p) && d.clean(p) && !slices.Contains(handlerKeys[kind], key) {

@@ -18,7 +18,10 @@ const maxFile = 1 << 20
 // Load reads a configuration file. The error says why there is no file to speak
 // of (it cannot be opened, it is too large); what is wrong inside it is in the
 // problems.
-func Load(path string) (*Config, Problems, error) {
+func Load(path string) (*Config, Problems, error) { return Known{}.Load(path) }
+
+// Load is [Load] with names that are known.
+func (k Known) Load(path string) (*Config, Problems, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
@@ -33,15 +36,18 @@ func Load(path string) (*Config, Problems, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, ps := Parse(path, data)
+	c, ps := k.Parse(path, data)
 	return c, ps, nil
 }
 
 // Parse reads the text of a configuration file called name. The configuration is
 // to be used only if the problems hold no error.
-func Parse(name string, data []byte) (*Config, Problems) {
+func Parse(name string, data []byte) (*Config, Problems) { return Known{}.Parse(name, data) }
+
+// Parse is [Parse] with names that are known.
+func (k Known) Parse(name string, data []byte) (*Config, Problems) {
 	c := Default()
-	d := &decoder{file: name, data: data, at: map[string]int{}}
+	d := &decoder{file: name, data: data, at: map[string]int{}, known: k}
 	if len(data) > maxFile {
 		d.fail(0, "", fmt.Sprintf("the file has %d bytes, a configuration file has at most %d", len(data), maxFile), "")
 		return c, d.problems
@@ -60,6 +66,7 @@ func Parse(name string, data []byte) (*Config, Problems) {
 	}
 	d.decode(&root, c)
 	c.fillHooks()
+	d.fillRedact(&c.Redact)
 	d.validate(c)
 	slices.SortStableFunc(d.problems, func(a, b Problem) int {
 		if a.Line != b.Line {

@@ -71,7 +71,7 @@ func TestParseProblems(t *testing.T) {
 		{"star matcher", `{"hooks": {"BeforeTool": [{"matcher": "*", "hooks": []}]}}`, nil, ""},
 		{"missing type", hook("BeforeTool", `{"command": "x"}`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: "type" is missing`}, `add "type": "command"`},
 		{"type in another case", hook("BeforeTool", `{"type": "Command", "command": "x"}`),
-			[]string{`f:1:47: error: hooks.BeforeTool[0].hooks[0].type: "Command" is not known, must be one of "command", "http", "prompt", "agent"`}, `did you mean "command"?`},
+			[]string{`f:1:47: error: hooks.BeforeTool[0].hooks[0].type: "Command" is not known, must be one of "command", "http", "prompt", "agent", "builtin"`}, `did you mean "command"?`},
 		{"missing command", hook("BeforeTool", `{"type": "command"}`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: "command" is missing`}, ""},
 		{"empty command", hook("BeforeTool", `{"type": "command", "command": " "}`), []string{`f:1:69: error: hooks.BeforeTool[0].hooks[0].command: the command is empty`}, ""},
 		{"hook that is a string", hook("BeforeTool", `"x"`), []string{`f:1:38: error: hooks.BeforeTool[0].hooks[0]: is a string, must be an object`}, ""},
@@ -207,6 +207,7 @@ func TestParseValues(t *testing.T) {
 			Model: "gemini-3-flash", APIKeyEnv: "K", TokensPerHour: 9, CallsPerMinute: 8,
 		},
 		Limits: Limits{MaxBody: 2048},
+		Redact: Default().Redact,
 		Repair: true, DenyAs: "error", State: State{Dir: "s", Store: "redis", TTL: Duration(36 * time.Hour), FailMode: "closed", EncryptionKey: "KEY", Redis: Redis{URL: "rediss://h"}, Idle: Duration(time.Minute)}, Log: Log{Level: "debug", Format: "json"},
 	}
 	if d := cmp.Diff(want, c); d != "" {

@@ -54,6 +54,7 @@ func (d *decoder) validate(c *Config) {
 			d.definition(ev, fmt.Sprintf("hooks.%s[%d]", ev, i), def)
 		}
 	}
+	d.redact("redact", c.Redact.Entities, c.Redact.Rules, c.Redact.Allow)
 	d.state(c.State)
 	d.handlers(c.HooksConfig)
 	d.disabled(c)
@@ -151,6 +152,10 @@ func (d *decoder) hook(ev, path string, h Hook) {
 		return // no object at all
 	}
 	d.handler(path, h)
+	if h.Type == BuiltinHook {
+		d.builtin(ev, path, h)
+		return
+	}
 	if p := path + ".shell"; d.has(p) && h.Args != nil {
 		d.fail(d.at[p], p, `"shell" and "args" exclude each other: with args the command is started directly`, "remove one of them")
 	}
@@ -182,6 +187,21 @@ func (d *decoder) hook(ev, path string, h Hook) {
 			d.fail(d.at[p], p, "is no environment variable", "a name has no '=', name and value have no NUL byte")
 		}
 	}
+}
+
+// builtin checks a hook that is part of hookline.
+func (d *decoder) builtin(ev, path string, h Hook) {
+	switch ev {
+	case "BeforeModel", "AfterModel", "BeforeTool", "AfterTool":
+	default:
+		d.fail(d.at[path], path, "redact is for BeforeModel, AfterModel, BeforeTool and AfterTool hooks", "")
+	}
+	for _, key := range []string{"window", "system", "timeout"} {
+		if p := path + "." + key; d.has(p) {
+			d.fail(d.at[p], p, fmt.Sprintf("%q does nothing for a hook of type %q", key, h.Type), "remove it")
+		}
+	}
+	d.redact(path, h.Entities, h.Rules, h.Allow)
 }
 
 // explicitZero tells a written 0 from a default that was filled in.

@@ -192,7 +192,7 @@ func (x *exchange) redacted(name string, t gemini.Target) {
 		x.fail(asError(err))
 		return
 	}
-	m := message{to: x.to, method: string(x.fc.Method()), body: body, expect: true}
+	m := message{to: x.to, method: string(x.fc.Method()), body: body, expect: true, buffer: eventReaders}
 	m.header = append(appendUpHeader(nil, h, notUpRedacted), "Accept-Encoding: identity\r\n"...)
 	a, err := x.s.leg.do(x.ctx, &m, &x.fc.Response.Header)
 	if err != nil {

@@ -42,7 +42,7 @@ Without FILE it is ` + defaultConfig + `. The exit code is 1 if there is an erro
 			case file == "":
 				file = defaultConfig
 			}
-			cfg, problems, err := config.Load(file)
+			cfg, problems, err := known.Load(file)
 			if err != nil {
 				return unreadable(file, err)
 			}
@@ -135,7 +135,7 @@ func loadConfig(file string, errOut io.Writer) (*config.Config, error) {
 	if file == "" {
 		return config.Default(), nil
 	}
-	cfg, problems, err := config.Load(file)
+	cfg, problems, err := known.Load(file)
 	if err != nil {
 		return nil, unreadable(file, err)
 	}

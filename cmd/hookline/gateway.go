@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	if err != nil {
 		return nil, errors.Join(err, handlers.Close())
 	}
-	if hookCount(o.cfg) == 0 && !o.cfg.Repair {
+	if !slices.ContainsFunc(hooks.Events(), set.Has) && !o.cfg.Repair {
 		o.cfg.State.Store = config.StoreMemory // there will be nothing to remember
 	}
 	ledger, err := openLedger(o.cfg.State, dir, o.log)
@@ -91,6 +92,10 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		Transcripts: filepath.Join(dir, "transcripts"),
 		Idle:        time.Duration(o.cfg.State.Idle),
 	})
+	guard, err := newShield(o.cfg, o.log)
+	if err != nil {
+		return nil, errors.Join(err, ledger.Close(), handlers.Close())
+	}
 	server, err := proxy.New(proxy.Options{
 		Upstream: proxy.Upstreams{
 			Gemini:     o.cfg.Upstream.Gemini.BaseURL,
@@ -101,6 +106,10 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		MaxBody: int(o.cfg.Limits.MaxBody),
 		Log:     o.log,
 		Observe: o.observe,
+
+		Shield:    guard,
+		Endpoints: endpoints(o.cfg),
+		DenyAs:    toolloop.DenyAs(o.cfg.DenyAs),
 	})
 	if err != nil {
 		return nil, errors.Join(err, ledger.Close(), handlers.Close())
@@ -126,6 +135,9 @@ func definitions(cfg *config.Config) map[hooks.Event][]hooks.Definition {
 		for _, d := range defs {
 			def := hooks.Definition{Matcher: d.Matcher, Sequential: d.Sequential}
 			for _, h := range d.Hooks {
+				if h.Type == config.BuiltinHook {
+					continue // the shield's
+				}
 				def.Hooks = append(def.Hooks, hooks.Hook{
 					Name:        h.Name,
 					Type:        string(h.Type),
@@ -150,7 +162,9 @@ func definitions(cfg *config.Config) map[hooks.Event][]hooks.Definition {
 					MaxTurns:       h.MaxTurns,
 				})
 			}
-			all[hooks.Event(ev)] = append(all[hooks.Event(ev)], def)
+			if len(def.Hooks) > 0 || len(d.Hooks) == 0 {
+				all[hooks.Event(ev)] = append(all[hooks.Event(ev)], def)
+			}
 		}
 	}
 	return all
