@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // rule is a permission rule of the Claude family, TOOL or TOOL(PATTERN), as a
@@ -19,6 +20,9 @@ type rule struct {
 
 func parseRule(text string) (*rule, error) {
 	text = strings.TrimSpace(text)
+	if !utf8.ValidString(text) {
+		return nil, errors.New("it is not valid UTF-8")
+	}
 	tool, pattern, ok := strings.Cut(text, "(")
 	if ok {
 		if !strings.HasSuffix(pattern, ")") {
