@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	oracleSeed  = flag.Uint64("oracle.seed", 0, "seed of the first random conversation; 0 draws one")
+	oracleSeed  = flag.Uint64("oracle.seed", 1, "seed of the first random conversation; 0 draws one")
 	oracleSteps = flag.Int("oracle.steps", 0, "model calls that the random conversations make, at least; 0: 20,000, less with the race detector")
 	oracleKeep  = flag.String("oracle.keep", "", "folder to write shrunk failures to, as goldens")
 )
