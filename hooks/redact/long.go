@@ -8,7 +8,6 @@ type longSecret struct {
 	state longState
 	s     int // where the header begins
 	key   int // where its first line of key material begins
-	tip   int // the last line, if it may be text that follows; else 0
 }
 
 type longState uint8

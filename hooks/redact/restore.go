@@ -27,7 +27,7 @@ func NewRestorer(v Vault, inJSON bool) *Restorer { return &Restorer{v: v, json: 
 
 // Push adds a chunk and returns what can be let out, valid until the next call.
 func (r *Restorer) Push(chunk []byte) []byte {
-	if len(r.held) == 0 && bytes.IndexAny(chunk, `<\&%`) < 0 {
+	if len(r.held) == 0 && !bytes.ContainsAny(chunk, `<\&%`) {
 		return chunk
 	}
 	r.held = append(r.held, chunk...)
@@ -173,7 +173,7 @@ func (r *Restorer) match(b []byte) (n int, value string, state matched) {
 // Restore puts the values back in a whole text. It returns s itself when there
 // is nothing to restore.
 func Restore(s []byte, v Vault) []byte {
-	if bytes.IndexAny(s, `<\&%`) < 0 {
+	if !bytes.ContainsAny(s, `<\&%`) {
 		return s
 	}
 	r := Restorer{v: v, held: s}
@@ -185,7 +185,7 @@ func Restore(s []byte, v Vault) []byte {
 // error is [ErrJSON].
 func RestoreJSON(raw []byte, v Vault) ([]byte, error) {
 	out, err := edit(raw, func(tok, _ []byte) []byte {
-		if tok[0] != '"' || bytes.IndexAny(tok, `<\&%`) < 0 {
+		if tok[0] != '"' || !bytes.ContainsAny(tok, `<\&%`) {
 			return nil
 		}
 		r := Restorer{v: v, json: true, held: bytes.Clone(tok[1 : len(tok)-1])}

@@ -82,6 +82,15 @@ func testEngine(t testing.TB, o Options) *Engine {
 	return e
 }
 
+// misses are the reasons why a case of Presidio's is not found as it stands
+// there, by entity.
+var misses = map[string]string{
+	"DE_PLZ":          "five digits alone are any number; a context word is needed",
+	"IN_PAN":          "A1111DFSFS has not the form of a PAN; a context word is needed",
+	"TR_PHONE_NUMBER": "a number without country code needs a context word",
+	"UK_NINO":         "Presidio's span begins with the blank before the number",
+}
+
 func TestPresidioCases(t *testing.T) {
 	cases := presidioCases(t)
 	e := testEngine(t, Options{Entities: []string{"all"}})
@@ -135,7 +144,11 @@ func TestPresidioCases(t *testing.T) {
 			}
 		}
 		if !ok {
-			t.Logf("%s %q got %v want %v (negative %v)", c.Entity, c.Text, got, c.Bspans, negative)
+			why := misses[c.Entity]
+			if why == "" {
+				why = "no reason known"
+			}
+			t.Logf("%s %q: got %v, want %v (negative: %v): %s", c.Entity, c.Text, got, c.Bspans, negative, why)
 		}
 	}
 	t.Logf("all: %d of %d found, %d of %d clean; core 8: %d of %d, %d of %d", posOK, pos, negOK, neg, cposOK, cpos, cnegOK, cneg)

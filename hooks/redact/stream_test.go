@@ -68,7 +68,7 @@ var full = flag.Bool("full", false, "cut every text of the case sets")
 func TestSplits(t *testing.T) {
 	var texts []string
 	if os.Getenv("HOOKLINE_SHARED") != "" {
-		step := 9
+		step := 17
 		if *full {
 			step = 1
 		}
