@@ -11,8 +11,8 @@
 // working directory.
 //
 // The variables GEMINI_PROJECT_DIR, GEMINI_PLANS_DIR, GEMINI_SESSION_ID,
-// GEMINI_CWD and CLAUDE_PROJECT_DIR reach a shell command through its
-// environment, never by substitution in its text, so that a directory's name is
+// GEMINI_CWD, CLAUDE_PROJECT_DIR, QWEN_PROJECT_DIR and QODER_PROJECT_DIR reach a
+// shell command through its environment, never by substitution in its text, so that a directory's name is
 // never read as shell code; quote them as usual ("$GEMINI_PROJECT_DIR"/x). With
 // args there is no shell: there they are put into the arguments.
 package run

@@ -60,6 +60,8 @@ func (r *Runner) environFor(h *hooks.Hook, env hooks.Env) []string {
 		"GEMINI_SESSION_ID="+env.SessionID,
 		"GEMINI_CWD="+dir,
 		"CLAUDE_PROJECT_DIR="+dir,
+		"QWEN_PROJECT_DIR="+dir,
+		"QODER_PROJECT_DIR="+dir,
 		"HOOKLINE_EVENT="+string(env.Event),
 		"HOOKLINE_SESSION_ID="+env.SessionID,
 		"HOOKLINE_TRANSCRIPT_PATH="+env.TranscriptPath,
@@ -81,7 +83,7 @@ func (r *Runner) environFor(h *hooks.Hook, env hooks.Env) []string {
 // expanded are the variables that args may name: with args there is no shell
 // that would put them in. Commands get them from the environment alone, so that
 // no directory's name is ever read as shell text.
-var expanded = []string{"GEMINI_PROJECT_DIR", "GEMINI_PLANS_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"}
+var expanded = []string{"GEMINI_PROJECT_DIR", "GEMINI_PLANS_DIR", "GEMINI_SESSION_ID", "GEMINI_CWD", "CLAUDE_PROJECT_DIR", "QWEN_PROJECT_DIR", "QODER_PROJECT_DIR"}
 
 // expand replaces $NAME and ${NAME} of the expanded variables; all else stays.
 func expand(s string, env []string) string {

@@ -68,8 +68,8 @@ func TestSpawn(t *testing.T) {
 		{name: "direct, missing", hook: hooks.Hook{Command: "no-such-program-here", Args: []string{}}, failure: hooks.FailureStart},
 		{name: "other shell", hook: hooks.Hook{Command: `printf %s "$0"`, Shell: "sh"}, stdout: "sh"},
 		{name: "own environment last", hook: hooks.Hook{Command: `printf '%s %s %s' "$FOO" "$GEMINI_CWD" "$MY_TOKEN"`, Env: map[string]string{"FOO": "bar", "GEMINI_CWD": "/over", "MY_TOKEN": "meant"}}, stdout: "bar /over meant"},
-		{name: "environment", hook: hooks.Hook{Command: `printf '%s|' "$GEMINI_PROJECT_DIR" "$GEMINI_CWD" "$CLAUDE_PROJECT_DIR" "$GEMINI_PLANS_DIR" "$GEMINI_SESSION_ID" "$HOOKLINE_EVENT" "$HOOKLINE_SESSION_ID" "$HOOKLINE_HOOK" "$KEPT" "$SOME_TOKEN"`},
-			stdout: strings.Join([]string{dir, dir, dir, "/w plans", "S 1", "BeforeTool", "S 1", "test", "yes", "", ""}, "|")},
+		{name: "environment", hook: hooks.Hook{Command: `printf '%s|' "$GEMINI_PROJECT_DIR" "$GEMINI_CWD" "$CLAUDE_PROJECT_DIR" "$QWEN_PROJECT_DIR" "$QODER_PROJECT_DIR" "$GEMINI_PLANS_DIR" "$GEMINI_SESSION_ID" "$HOOKLINE_EVENT" "$HOOKLINE_SESSION_ID" "$HOOKLINE_HOOK" "$KEPT" "$SOME_TOKEN"`},
+			stdout: strings.Join([]string{dir, dir, dir, dir, dir, "/w plans", "S 1", "BeforeTool", "S 1", "test", "yes", "", ""}, "|")},
 		{name: "no text of ours is read as shell", hook: hooks.Hook{Command: `printf '%s\n' "$GEMINI_PLANS_DIR" "${GEMINI_PLANS_DIRX-none}"`}, stdout: "/w plans\nnone\n"},
 	}
 	r := newRunner(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "KEPT=yes", "SOME_TOKEN=hush"}})
