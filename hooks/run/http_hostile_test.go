@@ -236,6 +236,27 @@ func TestHTTPSlow(t *testing.T) {
 			}
 		})
 	}
+	t.Run("reads nothing", func(t *testing.T) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		res := newHTTP(t, HTTPOptions{}).Handle(ctx, &hooks.Hook{URL: "http://" + ln.Addr().String()}, make([]byte, 64<<20), hooks.Env{})
+		wantKind(t, res, hooks.FailureCanceled)
+	})
+	t.Run("a name server that never answers", func(t *testing.T) {
+		h := newHTTP(t, HTTPOptions{})
+		h.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		wantKind(t, h.Handle(ctx, &hooks.Hook{URL: "http://slow.test./"}, []byte(`{}`), hooks.Env{}), hooks.FailureCanceled)
+	})
 	t.Run("TLS that never answers", func(t *testing.T) {
 		at := rawServer(t, untilHangUp)
 		d := fireHTTP(t, newHTTP(t, HTTPOptions{}), hooks.Hook{Type: "http", URL: strings.Replace(at, "http:", "https:", 1), Timeout: 50 * time.Millisecond})
