@@ -21,7 +21,14 @@ type Config struct {
 	// Hooks are the hook definitions by event, as in Gemini CLI's settings.json.
 	Hooks       Hooks       `json:"hooks"`
 	HooksConfig HooksConfig `json:"hooksConfig"`
-	Limits      Limits      `json:"limits"`
+	// Import adds the hooks of other tools' settings, by all their layers:
+	// "gemini", "claude", "qwen", "qoder", or a settings file, whose tool may
+	// stand in front: "claude:shared/settings.json". See [Import].
+	Import []string `json:"import"`
+	// ReportToken names the environment variable with the token that reports of
+	// events must bear. "" takes reports from this machine alone, without one.
+	ReportToken string `json:"reportToken"`
+	Limits      Limits `json:"limits"`
 	// Repair puts a model's own calls and signed parts back where an agent sends
 	// them altered, also when no tool hook is configured. With one it always is so.
 	Repair bool   `json:"repair"`
@@ -62,9 +69,23 @@ type Definition struct {
 	Matcher string `json:"matcher"`
 	// Sequential runs the group's hooks one after the other, each seeing the
 	// input as the one before left it.
-	Sequential bool   `json:"sequential"`
-	Hooks      []Hook `json:"hooks"`
+	Sequential bool `json:"sequential"`
+	// Async runs the group's hooks in the background: they decide nothing.
+	Async bool   `json:"async"`
+	Hooks []Hook `json:"hooks"`
+	// Dialect is how the group's hooks are spoken with, and the unit of their
+	// time-outs. "" is Gemini CLI's, or Claude's under a name that only the
+	// latter knows.
+	Dialect Dialect `json:"dialect"`
+
+	// Order is the group's place among all: events share one sequence.
+	Order int `json:"-"`
+	// Source is the file that the group stands in; zero for the configuration.
+	Source Source `json:"-"`
 }
+
+// Dialect names a manner of speaking with hooks.
+type Dialect string
 
 // Hook is one hook.
 type Hook struct {
@@ -78,7 +99,8 @@ type Hook struct {
 	Shell       string `json:"shell"`
 	Name        string `json:"name"` // "" for none
 	Description string `json:"description"`
-	// Timeout is in milliseconds. Default 60000.
+	// Timeout is in milliseconds, in the dialects of Claude and Qoder in seconds.
+	// Default 60000; 0 in other dialects than Gemini's stands for theirs.
 	Timeout int `json:"timeout"`
 	// Env is added to the hook's environment and wins over it.
 	Env      map[string]string `json:"env"`
@@ -115,6 +137,19 @@ type Hook struct {
 	Secrets  RedactAction  `json:"secrets"`
 	Rules    []RedactRule  `json:"rules"`
 	Allow    Allow         `json:"allow"`
+
+	// If is a permission rule, as in "Bash(git *)": the hook runs for calls that
+	// it names. "" for all.
+	If string `json:"if"`
+	// Once runs the hook once in a session.
+	Once bool `json:"once"`
+	// Async runs the hook in the background: it decides nothing.
+	Async bool `json:"async"`
+
+	Line int `json:"-"` // where it stands in its file, from 1
+	// Off says why its own settings keep an imported hook from running; "" if
+	// they do not.
+	Off string `json:"-"`
 }
 
 // HooksConfig switches hooks on and off, as in Gemini CLI's settings.
@@ -234,6 +269,11 @@ const (
 	WindowSentence Window = "sentence"
 	WindowAll      Window = "all"
 
+	DialectGemini Dialect = "gemini"
+	DialectClaude Dialect = "claude"
+	DialectQwen   Dialect = "qwen"
+	DialectQoder  Dialect = "qoder"
+
 	DenyAsAnswer DenyAs = "answer" // the model's answer is the reason (default)
 	DenyAsError  DenyAs = "error"  // HTTP 403 with Google's error body
 
@@ -258,6 +298,9 @@ func (Builtin) values() []string   { return []string{string(BuiltinRedact)} }
 func (FailMode) values() []string  { return []string{string(FailOpen), string(FailClosed)} }
 func (Window) values() []string {
 	return []string{string(WindowChunk), string(WindowWord), string(WindowSentence), string(WindowAll)}
+}
+func (Dialect) values() []string {
+	return []string{string(DialectGemini), string(DialectClaude), string(DialectQwen), string(DialectQoder)}
 }
 func (DenyAs) values() []string { return []string{string(DenyAsAnswer), string(DenyAsError)} }
 func (LogLevel) values() []string {
@@ -287,11 +330,11 @@ func Default() *Config {
 
 // fillHooks gives hooks the defaults of what they leave out.
 func (c *Config) fillHooks() {
-	for _, defs := range c.Hooks {
+	for ev, defs := range c.Hooks {
 		for _, d := range defs {
 			for i := range d.Hooks {
 				h := &d.Hooks[i]
-				if h.Timeout == 0 {
+				if h.Timeout == 0 && d.In(ev) == DialectGemini {
 					h.Timeout = 60_000
 				}
 				if h.Instances == 0 {

@@ -16,6 +16,7 @@ type decoder struct {
 	file     string
 	data     []byte
 	at       map[string]int // path of a value that the file has -> offset in bytes
+	foreign  bool           // another tool's file: keys that are not ours are its own matter
 	problems Problems
 	known    Known
 }
@@ -43,6 +44,9 @@ func (d *decoder) decode(root *hujson.Value, c *Config) {
 func (d *decoder) value(v *hujson.Value, path string, dst reflect.Value) {
 	d.at[path] = v.StartOffset
 	if kindOf(v) == "null" {
+		if d.foreign {
+			return
+		}
 		d.fail(v.StartOffset, path, "null is no value here", "leave the key out for its default")
 		return
 	}
@@ -203,12 +207,18 @@ func (d *decoder) object(v *hujson.Value, path string, dst reflect.Value) {
 	var names []string
 	for i := range dst.NumField() {
 		name := dst.Type().Field(i).Tag.Get("json")
+		if name == "-" {
+			continue
+		}
 		fields[name] = i
 		names = append(names, name)
 	}
 	for m, name := range d.members(v, path) {
 		sub := join(path, name)
 		i, ok := fields[name]
+		if !ok && d.foreign {
+			continue
+		}
 		if !ok {
 			d.fail(m.Name.StartOffset, sub, fmt.Sprintf("unknown key %q", clip(name)), keyHint(name, names))
 			continue

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // line is a problem without its hint.
@@ -55,7 +56,15 @@ func TestParseProblems(t *testing.T) {
 		{"size zero", `{"limits": {"maxBody": 0}}`, []string{`f:1:24: error: limits.maxBody: 0 bytes would refuse every call`}, ""},
 
 		{"unknown event", `{"hooks": {"BeforeTools": []}}`, []string{`f:1:12: error: hooks.BeforeTools: "BeforeTools" is no hook event`}, `did you mean "BeforeTool"?`},
-		{"event of another agent", `{"hooks": {"PreToolUse": []}}`, []string{`f:1:12: error: hooks.PreToolUse: "PreToolUse" is no hook event`}, `"BeforeTool"`},
+		{"event of another agent", `{"hooks": {"PreToolUse": []}}`, nil, ""},
+		{"dialect without the event", `{"hooks": {"BeforeTool": [{"dialect": "claude", "hooks": []}]}}`,
+			[]string{`f:1:39: error: hooks.BeforeTool[0].dialect: the dialect "claude" has no event "BeforeTool"`}, `"PreToolUse"`},
+		{"event without the dialect", `{"hooks": {"Stop": [{"dialect": "gemini", "hooks": []}]}}`,
+			[]string{`f:1:33: error: hooks.Stop[0].dialect: the dialect "gemini" has no event "Stop"`}, `"AfterAgent"`},
+		{"seconds", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": 30}]}]}}`, nil, ""},
+		{"import", `{"import": ["gemni"]}`, []string{`f:1:13: error: import[0]: "gemni" is no tool and no file`}, `did you mean "gemini"?`},
+		{"import twice", `{"import": ["gemini", "gemini"]}`, []string{`f:1:23: warning: import[1]: "gemini" stands there twice`}, ""},
+		{"token in place of its name", `{"reportToken": "s3cr-t"}`, []string{`f:1:17: error: reportToken: is no name of an environment variable`}, "HOOKLINE_REPORT_TOKEN"},
 		{"switches inside hooks", `{"hooks": {"disabled": []}}`, []string{`f:1:12: error: hooks.disabled: "disabled" is no hook event`}, "hooksConfig"},
 		{"definition that is a hook", `{"hooks": {"BeforeTool": [{"type": "command", "command": "x"}]}}`,
 			[]string{
@@ -210,7 +219,8 @@ func TestParseValues(t *testing.T) {
 		Redact: Default().Redact,
 		Repair: true, DenyAs: "error", State: State{Dir: "s", Store: "redis", TTL: Duration(36 * time.Hour), FailMode: "closed", EncryptionKey: "KEY", Redis: Redis{URL: "rediss://h"}, Idle: Duration(time.Minute)}, Log: Log{Level: "debug", Format: "json"},
 	}
-	if d := cmp.Diff(want, c); d != "" {
+	places := cmp.Options{cmpopts.IgnoreFields(Hook{}, "Line"), cmpopts.IgnoreFields(Definition{}, "Order")}
+	if d := cmp.Diff(want, c, places); d != "" {
 		t.Errorf("config (-want +got):\n%s", d)
 	}
 }

@@ -64,6 +64,9 @@ func TestSchemaKeys(t *testing.T) {
 			for i := range typ.NumField() {
 				f := typ.Field(i)
 				name := f.Tag.Get("json")
+				if name == "-" {
+					continue
+				}
 				keys = append(keys, name)
 				if p := n.Properties[name]; p != nil {
 					walk(join(path, name), p, f.Type)

@@ -11,34 +11,6 @@ import (
 	"strings"
 )
 
-// events are the hook events that a file may configure, in the order in which a
-// conversation meets them.
-var events = []string{
-	"SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeModel", "BeforeToolSelection",
-	"AfterModel", "BeforeTool", "AfterTool", "PreCompress", "Notification",
-}
-
-// elsewhere are names that other agents give to these events.
-var elsewhere = map[string]string{
-	"PreToolUse": "BeforeTool", "PostToolUse": "AfterTool", "UserPromptSubmit": "BeforeAgent",
-	"Stop": "AfterAgent", "SubagentStop": "AfterAgent", "PreCompact": "PreCompress",
-}
-
-func (Hooks) keys() []string { return events }
-
-func eventHint(name string) string {
-	if contains([]string{"enabled", "disabled", "notifications"}, name) {
-		return `"enabled" and "disabled" stand in "hooksConfig", beside "hooks"`
-	}
-	if e := elsewhere[name]; e != "" {
-		return fmt.Sprintf("hookline calls it %q", e)
-	}
-	if e := nearest(name, events); e != "" {
-		return fmt.Sprintf("did you mean %q?", e)
-	}
-	return "events are " + strings.Join(events, ", ")
-}
-
 // validate checks what types cannot say. It speaks only of what the file has, so
 // a value that was already reported is not reported again.
 func (d *decoder) validate(c *Config) {
@@ -50,11 +22,13 @@ func (d *decoder) validate(c *Config) {
 		d.fail(d.at["limits.maxBody"], "limits.maxBody", "0 bytes would refuse every call", "leave it out for 100 MiB")
 	}
 	for _, ev := range events {
-		for i, def := range c.Hooks[ev] {
-			d.definition(ev, fmt.Sprintf("hooks.%s[%d]", ev, i), def)
+		for i := range c.Hooks[ev] {
+			d.definition(ev, fmt.Sprintf("hooks.%s[%d]", ev, i), &c.Hooks[ev][i])
 		}
 	}
 	d.redact("redact", c.Redact.Entities, c.Redact.Rules, c.Redact.Allow)
+	d.imports(c.Import)
+	d.reportToken(c.ReportToken)
 	d.state(c.State)
 	d.handlers(c.HooksConfig)
 	d.disabled(c)
@@ -122,23 +96,52 @@ func CheckBaseURL(raw string) error {
 	return nil
 }
 
-func (d *decoder) definition(ev, path string, def Definition) {
+func (d *decoder) definition(ev, path string, def *Definition) {
+	def.Order = d.at[path]
 	if !d.has(path + ".hooks") {
 		hint := `write {"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}`
 		d.fail(d.at[path], path, `"hooks" is missing`, hint)
 	}
-	if m := strings.TrimSpace(def.Matcher); (ev == "BeforeTool" || ev == "AfterTool") && m != "*" {
-		if _, err := regexp.Compile(m); err != nil {
-			p := path + ".matcher"
-			hint := `matchers are RE2 regular expressions on the tool's name, like "write_file|replace"`
-			if strings.Contains(m, "(?=") || strings.Contains(m, "(?!") || strings.Contains(m, "(?<") {
-				hint += "; RE2 has no look-ahead and no look-behind"
-			}
-			d.fail(d.at[p], p, fmt.Sprintf("matcher %q does not compile: %s", clip(m), clip(reason(err))), hint)
-		}
+	d.dialect(ev, path, def)
+	d.matcher(ev, path, def)
+	for i := range def.Hooks {
+		p := fmt.Sprintf("%s.hooks[%d]", path, i)
+		def.Hooks[i].Line, _ = lineColumn(d.data, d.at[p])
+		d.hook(ev, p, def.In(ev), def.Hooks[i])
 	}
-	for i, h := range def.Hooks {
-		d.hook(ev, fmt.Sprintf("%s.hooks[%d]", path, i), h)
+}
+
+// dialect checks that a group's dialect has its event.
+func (d *decoder) dialect(ev, path string, def *Definition) {
+	p := path + ".dialect"
+	if !d.has(p) || !d.clean(p) || def.In(ev).has(ev) {
+		return
+	}
+	d.fail(d.at[p], p, fmt.Sprintf("the dialect %q has no event %q", def.Dialect, ev), "its name there is "+orNone(counterpart(ev, def.Dialect)))
+}
+
+func (d *decoder) matcher(ev, path string, def *Definition) {
+	m := strings.TrimSpace(def.Matcher)
+	if m == "*" || !aboutTool(ev) || def.In(ev) != DialectGemini && plainNames.MatchString(m) {
+		return
+	}
+	if _, err := regexp.Compile(m); err != nil {
+		p := path + ".matcher"
+		hint := `matchers are RE2 regular expressions on the tool's name, like "write_file|replace"`
+		if strings.Contains(m, "(?=") || strings.Contains(m, "(?!") || strings.Contains(m, "(?<") {
+			hint += "; RE2 has no look-ahead and no look-behind"
+		}
+		d.fail(d.at[p], p, fmt.Sprintf("matcher %q does not compile: %s", clip(m), clip(reason(err))), hint)
+	}
+}
+
+// plainNames are matchers that Claude Code reads as names.
+var plainNames = regexp.MustCompile(`\A[A-Za-z0-9_\- ,|]*\z`)
+
+func (d *decoder) reportToken(name string) {
+	if p := "reportToken"; d.has(p) && d.clean(p) && !envName.MatchString(name) {
+		// What stands there may be the token itself: it is not repeated.
+		d.fail(d.at[p], p, "is no name of an environment variable", `put the token into a variable and write its name: "HOOKLINE_REPORT_TOKEN"`)
 	}
 }
 
@@ -147,7 +150,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 }
 
-func (d *decoder) hook(ev, path string, h Hook) {
+func (d *decoder) hook(ev, path string, in Dialect, h Hook) {
 	if !d.clean(path) {
 		return // no object at all
 	}
@@ -162,8 +165,14 @@ func (d *decoder) hook(ev, path string, h Hook) {
 	if p := path + ".timeout"; d.has(p) && d.clean(p) {
 		switch off := d.at[p]; {
 		case d.explicitZero(p), h.Timeout < 0:
-			d.fail(off, p, "a hook needs some time", "leave it out for 60000 (one minute)")
-		case h.Timeout < 100:
+			hint := "leave it out for 60000 (one minute)"
+			if in != DialectGemini {
+				hint = "leave it out for the default"
+			}
+			d.fail(off, p, "a hook needs some time", hint)
+		case in.inSeconds() && h.Timeout > 24*60*60:
+			d.report(Warning, off, p, fmt.Sprintf("%d is in seconds, more than a day", h.Timeout), "")
+		case !in.inSeconds() && h.Timeout < 100:
 			d.report(Warning, off, p, fmt.Sprintf("%d is in milliseconds, hardly enough to start a process", h.Timeout),
 				fmt.Sprintf("write %d for %d seconds", h.Timeout*1000, h.Timeout))
 		}
@@ -223,8 +232,8 @@ func (d *decoder) disabled(c *Config) {
 	}
 	for i, n := range c.HooksConfig.Disabled {
 		p := fmt.Sprintf("hooksConfig.disabled[%d]", i)
-		if slices.Contains(known, n) || !d.clean(p) {
-			continue
+		if len(c.Import) > 0 || slices.Contains(known, n) || !d.clean(p) {
+			continue // an imported hook may be meant
 		}
 		hint := ""
 		if k := nearest(n, names); k != "" {

@@ -24,6 +24,7 @@ import (
 // is written, which is after the front's handler has returned.
 type exchange struct {
 	s        *Server
+	set      *settings            // those that it began with
 	fc       *fasthttp.RequestCtx // valid as long as the exchange is
 	id       string
 	start    time.Time
@@ -42,7 +43,7 @@ type exchange struct {
 
 // handle is the front's handler for every request.
 func (s *Server) handle(fc *fasthttp.RequestCtx) {
-	x := &exchange{s: s, fc: fc, id: s.ids.next(), start: time.Now()}
+	x := &exchange{s: s, set: s.set.Load(), fc: fc, id: s.ids.next(), start: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(s.base)
 	x.watch = newWatch(fc.Conn(), func() { x.cancel(ErrClientGone) })
 	defer func() {
@@ -65,7 +66,7 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 	} else if h := string(fc.Request.Header.Peek(headerSession)); validSession(h) {
 		x.session = h
 	}
-	x.to.base = s.bases.upstream(x.to.path())
+	x.to.base = x.set.upstream(x.to.path())
 
 	upgrade := fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0
 	if s.guarded && x.guard(upgrade) {
@@ -183,7 +184,7 @@ func (x *exchange) upstreamError(err error) *Error {
 		e.Code, e.Status, e.Reason = 504, statusNames[504], "UPSTREAM_TIMEOUT"
 	}
 	e.Message = fmt.Sprintf("hookline got no answer from the upstream %s (%s). Check that it is up and reachable from here, and that upstream.%s.baseUrl in the config (or --upstream) names it",
-		where, shortCause(err), x.s.bases.name(x.to.base))
+		where, shortCause(err), x.set.name(x.to.base))
 	return e
 }
 
@@ -240,13 +241,13 @@ func (x *exchange) old() bool { return !x.fc.Request.Header.IsHTTP11() }
 
 // gather passes an answer on when it is whole.
 func (x *exchange) gather(a *answer) {
-	body, err := io.ReadAll(io.LimitReader(a, int64(x.s.opt.MaxBody)+1))
+	body, err := io.ReadAll(io.LimitReader(a, int64(x.set.maxBody)+1))
 	err = errors.Join(err, a.Close())
 	switch {
 	case err != nil:
 		x.fail(x.upstreamError(err))
-	case len(body) > x.s.opt.MaxBody:
-		x.fail(&Error{Code: 502, Status: statusNames[502], Reason: "ANSWER_TOO_LARGE", Message: fmt.Sprintf("the answer is over the %d bytes that hookline gathers for a client of HTTP/1.0; use HTTP/1.1", x.s.opt.MaxBody)})
+	case len(body) > x.set.maxBody:
+		x.fail(&Error{Code: 502, Status: statusNames[502], Reason: "ANSWER_TOO_LARGE", Message: fmt.Sprintf("the answer is over the %d bytes that hookline gathers for a client of HTTP/1.0; use HTTP/1.1", x.set.maxBody)})
 	default:
 		x.sent = int64(len(body))
 		x.fc.Response.SetBodyRaw(body)

@@ -270,7 +270,7 @@ func streams(body []byte) bool {
 
 // readAnswer reads an upstream answer whole and undoes its encoding.
 func (x *exchange) readAnswer(a *answer) ([]byte, error) {
-	limit := int64(x.s.opt.MaxBody)
+	limit := int64(x.set.maxBody)
 	r, err := decode(a, string(a.header.ContentEncoding()))
 	if err == nil {
 		var b []byte

@@ -105,7 +105,7 @@ func direct(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
 // readBody reads a hooked call's body whole and undoes its encoding.
 func (x *exchange) readBody() ([]byte, *Error) {
 	h := &x.fc.Request.Header
-	limit := x.s.opt.MaxBody
+	limit := x.set.maxBody
 	n := h.ContentLength()
 	if n > limit {
 		return nil, x.tooLarge(fmt.Sprintf("of %d bytes", n))
@@ -155,7 +155,7 @@ func (x *exchange) tooLarge(what string) *Error {
 	}
 	return &Error{
 		Code: 413, Status: statusNames[413], Reason: "BODY_TOO_LARGE",
-		Message: fmt.Sprintf("%s is over hookline's limit of %d bytes for calls with hooks; limits.maxBody in the config raises it", msg, x.s.opt.MaxBody),
+		Message: fmt.Sprintf("%s is over hookline's limit of %d bytes for calls with hooks; limits.maxBody in the config raises it", msg, x.set.maxBody),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -99,7 +100,7 @@ const (
 type Server struct {
 	opt   Options
 	log   *slog.Logger
-	bases bases
+	set   atomic.Pointer[settings]
 	front *fasthttp.Server
 	leg   *leg
 	ids   requestIDs
@@ -123,15 +124,11 @@ var (
 
 // New makes a Server. The error names the upstream URL that cannot be used.
 func New(o Options) (*Server, error) {
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{opt: o, log: o.Log, ids: newRequestIDs()}
-	var err error
-	if s.bases, err = parseBases(o.Upstream); err != nil {
+	if err := s.Update(o.Upstream, o.MaxBody); err != nil {
 		return nil, err
 	}
 	s.leg = newLeg(o)
@@ -164,6 +161,27 @@ func New(o Options) (*Server, error) {
 		Logger: frontLog{s.log},
 	}
 	return s, nil
+}
+
+// settings are what may change while the server runs.
+type settings struct {
+	bases
+	maxBody int
+}
+
+// Update changes upstreams and the limit of a hooked call's body for requests
+// that come from now on. The error names the URL that cannot be used; nothing is
+// changed then.
+func (s *Server) Update(u Upstreams, maxBody int) error {
+	b, err := parseBases(u)
+	if err != nil {
+		return err
+	}
+	if maxBody <= 0 {
+		maxBody = DefaultMaxBody
+	}
+	s.set.Store(&settings{bases: b, maxBody: maxBody})
+	return nil
 }
 
 // Serve accepts connections until Shutdown, and then returns nil.

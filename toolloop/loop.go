@@ -119,6 +119,19 @@ func New(o Options) *Loop {
 	return l
 }
 
+// With gives a Loop that goes on with this one's sessions, ledger and transcripts
+// under other hooks: of o only Hooks, Repair and DenyAs count. Calls under way
+// stay with the Loop that they began with; sessions end with the hooks of the
+// newest one.
+func (l *Loop) With(o Options) *Loop {
+	next := *l
+	next.hooks, next.o.Hooks, next.o.Repair, next.o.DenyAs = o.Hooks, o.Hooks, o.Repair, o.DenyAs
+	l.sessions.mu.Lock()
+	l.sessions.loop = &next
+	l.sessions.mu.Unlock()
+	return &next
+}
+
 // Active reports whether the loop has anything to do at all. While it has not,
 // bodies need not even be read.
 func (l *Loop) Active() bool {

@@ -19,10 +19,10 @@ const endWait = 1500 * time.Millisecond
 // process stands in the store; this is for what only a living process can tell:
 // that a session has gone silent.
 type sessions struct {
-	loop *Loop
 	idle time.Duration
 
 	mu     sync.Mutex
+	loop   *Loop               // the newest one: its hooks see a session end
 	active map[string]*session // by tenant and session id
 	closed bool
 	ending sync.WaitGroup // SessionEnd hooks of sessions that went silent
@@ -37,12 +37,9 @@ func sessionKey(c *Call) string { return c.Tenant + "\x00" + c.Session }
 
 // touch notes that a session is in use.
 func (s *sessions) touch(c *Call) {
-	if !s.loop.has(hooks.SessionEnd) {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || !s.loop.has(hooks.SessionEnd) {
 		return
 	}
 	key := sessionKey(c)
@@ -72,16 +69,43 @@ func (s *sessions) silent(key string) {
 	}
 	delete(s.active, key)
 	s.ending.Add(1)
+	loop := s.loop
 	s.mu.Unlock()
 	defer s.ending.Done()
-	s.loop.sessionEnd(context.Background(), &a.call, "other")
+	loop.sessionEnd(context.Background(), &a.call, "other")
+}
+
+// end ends the sessions of an id, whosever they are, and gives their number.
+func (s *sessions) end(ctx context.Context, id, reason string) int {
+	var ended []*session
+	s.mu.Lock()
+	for key, a := range s.active {
+		if a.timer == nil || a.call.Session != id || s.closed {
+			continue
+		}
+		a.timer.Stop()
+		delete(s.active, key)
+		ended = append(ended, a)
+	}
+	s.ending.Add(len(ended))
+	loop := s.loop
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, a := range ended {
+		wg.Go(func() {
+			defer s.ending.Done()
+			loop.sessionEnd(ctx, &a.call, reason)
+		})
+	}
+	wg.Wait()
+	return len(ended)
 }
 
 // close ends all sessions.
 func (s *sessions) close(ctx context.Context, reason string) {
 	s.mu.Lock()
 	s.closed = true
-	active := s.active
+	active, loop := s.active, s.loop
 	s.active = map[string]*session{}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, endWait)
@@ -92,7 +116,7 @@ func (s *sessions) close(ctx context.Context, reason string) {
 			continue
 		}
 		a.timer.Stop()
-		wg.Go(func() { s.loop.sessionEnd(ctx, &a.call, reason) })
+		wg.Go(func() { loop.sessionEnd(ctx, &a.call, reason) })
 	}
 	wg.Wait()
 	s.ending.Wait()
@@ -112,3 +136,10 @@ func (l *Loop) sessionEnd(ctx context.Context, c *Call, reason string) {
 // Close fires SessionEnd for the sessions that this loop serves and waits for its
 // hooks, 1.5 s at most. reason is "exit", "clear", "logout" or "other".
 func (l *Loop) Close(ctx context.Context, reason string) { l.sessions.close(ctx, reason) }
+
+// EndSession ends the sessions of an id, as reported by their agent: SessionEnd
+// fires for each, and its hooks are waited for, 1.5 s at most. It gives the number
+// of sessions; 0 when none of that id is known.
+func (l *Loop) EndSession(ctx context.Context, id, reason string) int {
+	return l.sessions.end(ctx, id, reason)
+}

@@ -46,6 +46,14 @@ Without FILE it is ` + defaultConfig + `. The exit code is 1 if there is an erro
 			if err != nil {
 				return unreadable(file, err)
 			}
+			// Of imports only the problems are of interest here, and they are warnings.
+			if problems.Errors() == 0 && len(cfg.Import) > 0 {
+				more, err := importProblems(cfg, file)
+				if err != nil {
+					return err
+				}
+				problems = append(problems, more...)
+			}
 			if asJSON {
 				err = printCheckJSON(out, file, problems)
 			} else {
@@ -90,6 +98,15 @@ func printCheck(out io.Writer, file string, cfg *config.Config, problems config.
 		_, err = fmt.Fprintf(out, "%s: ok, %s\n", file, count(hookCount(cfg), "hook"))
 	}
 	return err
+}
+
+// importProblems are those of the settings that a configuration imports.
+func importProblems(cfg *config.Config, file string) (config.Problems, error) {
+	w, err := newWorkplace(cfg, file)
+	if err != nil {
+		return nil, err
+	}
+	return config.Import(cfg.Import, filepath.Dir(w.file), w.Place).Problems, nil
 }
 
 // hookCount counts the hooks of a configuration, disabled ones too.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,15 +21,17 @@ import (
 
 // gateway is hookline, wired together: hooks, ledger, loop and server.
 type gateway struct {
-	server   *proxy.Server
-	loop     *toolloop.Loop
-	handlers *handlers
-	store    store.Store
+	server *proxy.Server
+	live   *live
+	store  store.Store
+	o      gatewayOptions
+	work   workplace
 }
 
 type gatewayOptions struct {
-	cfg *config.Config
-	log *slog.Logger
+	cfg  *config.Config
+	file string // the configuration's; "" for none
+	log  *slog.Logger
 	// notice gets what hooks say to people; nil leaves it to the log.
 	notice func(hooks.Notice)
 	// handler wraps the handler of command hooks; nil for none.
@@ -45,130 +46,86 @@ type gatewayOptions struct {
 // newGateway turns the configuration into each room's options. Close the
 // gateway after use.
 func newGateway(o gatewayOptions) (*gateway, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find the current folder: %w", err)
-	}
-	handlers, err := newHandlers(o.cfg, o.log)
+	w, err := newWorkplace(o.cfg, o.file)
 	if err != nil {
 		return nil, err
 	}
-	set, err := hooks.New(hooks.Options{
-		Definitions: definitions(o.cfg),
-		Disabled:    o.cfg.HooksConfig.Disabled,
-		Handlers:    handlers.byType(o.handler),
-		Logger:      o.log,
-	})
+	p, err := planHooks(o.cfg, w)
 	if err != nil {
-		return nil, errors.Join(err, handlers.Close())
+		return nil, err
 	}
-	var firer hooks.Firer = set
-	if o.notice != nil {
-		firer = noticing{set, o.notice}
-	}
-	dir, err := stateDir(o.cfg.State)
+	p.tell(o.log)
+	g := &gateway{o: o, work: w, live: &live{log: o.log, runs: newLastRuns(w, o.log)}}
+	gen, err := newGeneration(g.live, o.cfg, p, &o)
 	if err != nil {
-		return nil, errors.Join(err, handlers.Close())
+		return nil, err
 	}
-	if !slices.ContainsFunc(hooks.Events(), set.Has) && !o.cfg.Repair {
-		o.cfg.State.Store = config.StoreMemory // there will be nothing to remember
+	state := o.cfg.State
+	if !slices.ContainsFunc(hooks.Events(), gen.Has) && !o.cfg.Repair {
+		state.Store = config.StoreMemory // there will be nothing to remember
 	}
-	ledger, err := openLedger(o.cfg.State, dir, o.log)
+	g.store, err = openLedger(state, w.state, o.log)
 	if errors.Is(err, store.ErrInUse) && o.shareLedger {
-		o.log.Warn("another hookline has the ledger: what hooks change in this one is forgotten when it ends", "folder", dir)
-		ledger, err = store.NewMemory(store.MemoryOptions{}), nil
+		o.log.Warn("another hookline has the ledger: what hooks change in this one is forgotten when it ends", "folder", w.state)
+		g.store, err = store.NewMemory(store.MemoryOptions{}), nil
 	}
 	if err != nil {
-		return nil, errors.Join(err, handlers.Close())
+		return nil, errors.Join(err, gen.close())
 	}
-	loop := toolloop.New(toolloop.Options{
-		Hooks:       firer,
-		Store:       ledger,
+	gen.loop = toolloop.New(toolloop.Options{
+		Hooks:       gen,
+		Store:       g.store,
 		FailMode:    toolloop.FailMode(o.cfg.State.FailMode),
 		Log:         o.log,
 		Repair:      o.cfg.Repair,
 		DenyAs:      toolloop.DenyAs(o.cfg.DenyAs),
-		Cwd:         cwd,
-		Transcripts: filepath.Join(dir, "transcripts"),
+		Cwd:         w.Project,
+		Transcripts: filepath.Join(w.state, "transcripts"),
 		Idle:        time.Duration(o.cfg.State.Idle),
 	})
+	g.live.replace(gen)
 	guard, err := newShield(o.cfg, o.log)
 	if err != nil {
-		return nil, errors.Join(err, ledger.Close(), handlers.Close())
+		return nil, errors.Join(err, g.store.Close(), gen.close())
 	}
-	server, err := proxy.New(proxy.Options{
-		Upstream: proxy.Upstreams{
-			Gemini:     o.cfg.Upstream.Gemini.BaseURL,
-			Vertex:     o.cfg.Upstream.Vertex.BaseURL,
-			CodeAssist: o.cfg.Upstream.CodeAssist.BaseURL,
-		},
-		Runner:  loop,
-		MaxBody: int(o.cfg.Limits.MaxBody),
-		Log:     o.log,
-		Observe: o.observe,
+	g.server, err = proxy.New(proxy.Options{
+		Upstream: upstreams(o.cfg),
+		Runner:   g.live,
+		MaxBody:  int(o.cfg.Limits.MaxBody),
+		Log:      o.log,
+		Observe:  o.observe,
 
 		Shield:    guard,
 		Endpoints: endpoints(o.cfg),
 		DenyAs:    toolloop.DenyAs(o.cfg.DenyAs),
 	})
 	if err != nil {
-		return nil, errors.Join(err, ledger.Close(), handlers.Close())
+		return nil, errors.Join(err, g.store.Close(), gen.close())
 	}
-	return &gateway{server: server, loop: loop, handlers: handlers, store: ledger}, nil
+	return g, nil
+}
+
+func upstreams(cfg *config.Config) proxy.Upstreams {
+	return proxy.Upstreams{
+		Gemini:     cfg.Upstream.Gemini.BaseURL,
+		Vertex:     cfg.Upstream.Vertex.BaseURL,
+		CodeAssist: cfg.Upstream.CodeAssist.BaseURL,
+	}
 }
 
 // shutdown waits for calls under way until ctx ends, cuts the others, and ends
 // all hooks.
 func (g *gateway) shutdown(ctx context.Context) error {
 	err := g.server.Shutdown(ctx)
-	g.loop.Close(context.WithoutCancel(ctx), "exit")
-	return errors.Join(err, g.handlers.Close(), g.store.Close())
+	gen := g.live.current()
+	gen.loop.Close(context.WithoutCancel(ctx), "exit")
+	err = errors.Join(err, gen.close(), g.store.Close())
+	g.live.runs.close()
+	return err
 }
 
-// definitions are the configured hooks in the words of package hooks.
-func definitions(cfg *config.Config) map[hooks.Event][]hooks.Definition {
-	if !cfg.HooksConfig.Enabled {
-		return nil
-	}
-	all := map[hooks.Event][]hooks.Definition{}
-	for ev, defs := range cfg.Hooks {
-		for _, d := range defs {
-			def := hooks.Definition{Matcher: d.Matcher, Sequential: d.Sequential}
-			for _, h := range d.Hooks {
-				if h.Type == config.BuiltinHook {
-					continue // the shield's
-				}
-				def.Hooks = append(def.Hooks, hooks.Hook{
-					Name:        h.Name,
-					Type:        string(h.Type),
-					Command:     h.Command,
-					Args:        h.Args,
-					Shell:       h.Shell,
-					Timeout:     time.Duration(h.Timeout) * time.Millisecond,
-					Env:         h.Env,
-					FailMode:    hooks.FailMode(h.FailMode),
-					Persistent:  h.Persistent,
-					Instances:   h.Instances,
-					System:      h.System,
-					Window:      hooks.Window(h.Window),
-					Description: h.Description,
-
-					URL:            h.URL,
-					Headers:        h.Headers,
-					AllowedEnvVars: h.AllowedEnvVars,
-					Prompt:         h.Prompt,
-					Model:          h.Model,
-					Tools:          agentTools(h.Tools),
-					MaxTurns:       h.MaxTurns,
-				})
-			}
-			if len(def.Hooks) > 0 || len(d.Hooks) == 0 {
-				all[hooks.Event(ev)] = append(all[hooks.Event(ev)], def)
-			}
-		}
-	}
-	return all
-}
+// hooks counts the hooks that run.
+func (g *gateway) hooks() int { return g.live.current().plan.running() }
 
 // agentTools keeps nil, which stands for all.
 func agentTools(in []config.AgentTool) []string {

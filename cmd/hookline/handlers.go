@@ -19,8 +19,9 @@ type handlers struct {
 	gate   *run.Gate
 }
 
-// newHandlers makes what runs the hooks of a configuration.
-func newHandlers(cfg *config.Config, log *slog.Logger) (*handlers, error) {
+// newHandlers makes what runs the hooks of a configuration. asks says that some
+// of them ask a model.
+func newHandlers(cfg *config.Config, asks bool, log *slog.Logger) (*handlers, error) {
 	c := cfg.HooksConfig
 	h := &handlers{
 		runner: run.New(run.Options{
@@ -32,7 +33,7 @@ func newHandlers(cfg *config.Config, log *slog.Logger) (*handlers, error) {
 		http: run.NewHTTP(run.HTTPOptions{AllowedURLs: c.AllowedHTTPHookURLs, AllowPrivate: c.AllowPrivateNetworkHooks}),
 		gate: run.NewGate(c.MaxConcurrent),
 	}
-	if !c.Enabled || !asksModel(cfg) {
+	if !asks {
 		return h, nil
 	}
 	var key hooks.Credential
@@ -75,18 +76,4 @@ func (h *handlers) Close() error {
 		err = errors.Join(err, h.judge.Close())
 	}
 	return err
-}
-
-// asksModel reports whether some hook asks a model itself.
-func asksModel(cfg *config.Config) bool {
-	for _, defs := range cfg.Hooks {
-		for _, d := range defs {
-			for _, h := range d.Hooks {
-				if h.Type == config.Prompt || h.Type == config.Agent {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

@@ -79,7 +79,7 @@ func runAgent(ctx context.Context, o runOptions, args []string, errOut io.Writer
 	}
 	counts := tally.New()
 	g, err := newGateway(gatewayOptions{
-		cfg: cfg, log: log, notice: terminalNotice(errOut), shareLedger: true,
+		cfg: cfg, file: o.config, log: log, notice: terminalNotice(errOut), shareLedger: true,
 		observe: counts.Observe,
 	})
 	if err != nil {

@@ -70,13 +70,13 @@ func serve(ctx context.Context, o serveOptions, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	g, err := newGateway(gatewayOptions{cfg: cfg, log: log})
+	g, err := newGateway(gatewayOptions{cfg: cfg, file: o.config, log: log})
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- g.server.Serve(ln) }() // ends with shutdown
-	log.Info("listening", "address", ln.Addr().String(), "hooks", hookCount(cfg))
+	log.Info("listening", "address", ln.Addr().String(), "hooks", g.hooks())
 	if o.readyFile != "" {
 		if err := writeReady(o.readyFile, ln.Addr()); err != nil {
 			return errors.Join(&failure{what: "write " + o.readyFile + ": " + cause(err)}, g.shutdown(ctx))
