@@ -178,7 +178,7 @@ func (w *redaction) counts(b *gemini.Body) {
 type restoration struct{ c *Call }
 
 func (w restoration) lane(laneKey, *gemini.Leaf) filter {
-	return restoring{redact.NewRestorer(w.c.vault, false)}
+	return &restoring{v: w.c.vault}
 }
 func (restoration) done(filter) error   { return nil }
 func (restoration) counts(*gemini.Body) {}

@@ -1,6 +1,7 @@
 package shield
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,9 +132,34 @@ func (f *redacting) count() {
 // counts; a report alone counts, too.
 func (f *redacting) touched() bool { return len(f.found) > 0 || f.known.hits > 0 }
 
-// restoring is the filter that puts values back.
-type restoring struct{ r *redact.Restorer }
+// restoring is the filter that puts values back. In a text that begins like a
+// JSON document they are escaped as its strings need it.
+type restoring struct {
+	v redact.Vault
+	r *redact.Restorer // nil before the first byte that is no space
+}
 
-func (f restoring) push(piece []byte) []byte { return f.r.Push(piece) }
-func (f restoring) flush() []byte            { return f.r.Flush() }
-func (f restoring) heldBytes() int           { return f.r.Held() }
+func (f *restoring) push(piece []byte) []byte {
+	if f.r == nil {
+		t := bytes.TrimLeft(piece, " \r\n\t")
+		if len(t) == 0 {
+			return piece
+		}
+		f.r = redact.NewRestorer(f.v, t[0] == '{' || t[0] == '[')
+	}
+	return f.r.Push(piece)
+}
+
+func (f *restoring) flush() []byte {
+	if f.r == nil {
+		return nil
+	}
+	return f.r.Flush()
+}
+
+func (f *restoring) heldBytes() int {
+	if f.r == nil {
+		return 0
+	}
+	return f.r.Held()
+}

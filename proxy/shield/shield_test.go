@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -426,4 +427,86 @@ func TestRecord(t *testing.T) {
 	if out := log.String(); strings.Contains(out, mail) || !strings.Contains(out, "found.to_model.EMAIL_ADDRESS=1") || !strings.Contains(out, "not_scanned.to_model.inline_data=6") {
 		t.Errorf("the record is %s", out)
 	}
+}
+
+// FuzzAnswer: however a text is cut, hooks and agent get what the detector makes
+// of it in one piece, and every document is JSON.
+func FuzzAnswer(f *testing.F) {
+	f.Add("mail "+mail+" and "+card, uint16(3), uint16(9))
+	f.Add("ein \u2028 K\u00e4se <EMAIL_ADDRESS_1> \\ \"", uint16(5), uint16(6))
+	r, err := NewRedactor(redact.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := New(Options{Rules: []Rule{{Redactor: r, Direction: ToModel}, {Redactor: r, Direction: ToAgent}}, Note: "-"})
+	f.Fuzz(func(t *testing.T, text string, i, j uint16) {
+		if !utf8.ValidString(text) || len(text) > 1<<12 {
+			return
+		}
+		a, b := int(i)%(len(text)+1), int(j)%(len(text)+1)
+		a, b = min(a, b), max(a, b)
+		for a > 0 && a < len(text) && !utf8.RuneStart(text[a]) {
+			a--
+		}
+		for b < len(text) && !utf8.RuneStart(text[b]) {
+			b++
+		}
+		var between []string
+		got, err := exchange(t, s, `{"contents":[`+user("hi")+`]}`, &model{events: []string{says(text[:a]), says(text[a:b]), says(text[b:]), stop}}, &between)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := string(r.engine.Redact([]byte(text), nil).Text)
+		for _, docs := range [][]string{between, got.docs} {
+			if read := texts(docs, gemini.LeafText); read != want {
+				t.Fatalf("got %q, want %q", read, want)
+			}
+			for _, d := range docs {
+				if !json.Valid([]byte(d)) {
+					t.Fatalf("no JSON: %q", d)
+				}
+			}
+		}
+	})
+}
+
+// FuzzBody: bodies of any shape give JSON or an error, and a second pass changes
+// nothing.
+func FuzzBody(f *testing.F) {
+	for _, in := range []string{
+		`{"contents":[` + user("mail "+mail, card) + `]}`, `{"contents":[{"parts":{"text":"` + mail + `"}},{"parts":[{"text":"a","text":"` + card + `"}]}]}`,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"args":{"a":"{\"b\":4012888888881881}"}}}]}}]}`, `"` + mail + `"`,
+		`{"contents":[{"parts":[{"inlineData":{"mimeType":"text/plain","data":"YUBiLmNv"}}]}]}`,
+	} {
+		f.Add([]byte(in))
+	}
+	r, err := NewRedactor(placeholders)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := New(Options{Rules: []Rule{{Redactor: r, Direction: ToModel}, {Redactor: r, Direction: ToAgent}}})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		c := s.Call("r", "", "")
+		out, err := c.Request(gemini.Wire{}, "m", in)
+		if err != nil || !utf8.Valid(in) {
+			return
+		}
+		if !json.Valid(bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))) {
+			t.Fatalf("no JSON: %q", out)
+		}
+		p := &pipe{w: gemini.Wire{}, work: &redaction{c}}
+		docs, err := p.doc(in)
+		if err != nil {
+			return
+		}
+		more, err := p.end()
+		if err != nil {
+			return
+		}
+		for _, d := range append(docs, more...) {
+			if !json.Valid(bytes.TrimPrefix(d, []byte("\xEF\xBB\xBF"))) {
+				t.Fatalf("no JSON: %q of %q", d, in)
+			}
+		}
+	})
 }
