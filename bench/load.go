@@ -112,6 +112,22 @@ type outcome struct {
 	bad  int     // answers cut or changed
 }
 
+// warmClient makes a client that has had one good answer. A way that gives none in
+// three tries does not work at all.
+func warmClient(addr string, bad *int) (c *client, err error) {
+	for range 3 {
+		if c, err = newClient(addr, "gemini-2.5-flash"); err != nil {
+			return nil, err
+		}
+		if err = c.once(); err == nil {
+			return c, nil
+		}
+		*bad++
+		_ = c.c.Close()
+	}
+	return nil, err
+}
+
 // load lets n clients ask for as long as d. A client whose answer was bad goes on
 // with a new connection.
 func load(ctx context.Context, addr string, n int, d time.Duration) (o outcome, err error) {
@@ -124,17 +140,8 @@ func load(ctx context.Context, addr string, n int, d time.Duration) (o outcome, 
 		}
 	}()
 	for i := range clients {
-		if clients[i], err = newClient(addr, "gemini-2.5-flash"); err != nil {
+		if clients[i], err = warmClient(addr, &o.bad); err != nil {
 			return o, err
-		}
-		if err := clients[i].once(); err != nil && i == 0 { // warm, and fail early
-			return o, err
-		} else if err != nil {
-			o.bad++
-			_ = clients[i].c.Close()
-			if clients[i], err = newClient(addr, "gemini-2.5-flash"); err != nil {
-				return o, err
-			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
