@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,19 @@ type gateway struct {
 	store  store.Store
 	o      gatewayOptions
 	work   workplace
+
+	prints  map[string][sha256.Size]byte // of the files that were read
+	watcher *watcher                     // nil while nothing is watched
+	held    []string                     // files whose change a hook objected to
 }
 
 type gatewayOptions struct {
 	cfg  *config.Config
 	file string // the configuration's; "" for none
 	log  *slog.Logger
+	// adjust is what the command line makes of a configuration that is read
+	// again; nil for nothing.
+	adjust func(*config.Config) error
 	// notice gets what hooks say to people; nil leaves it to the log.
 	notice func(hooks.Notice)
 	// handler wraps the handler of command hooks; nil for none.
@@ -56,6 +64,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	}
 	p.tell(o.log)
 	g := &gateway{o: o, work: w, live: &live{log: o.log, runs: newLastRuns(w, o.log)}}
+	g.prints = printFiles(g.watched(p))
 	gen, err := newGeneration(g.live, o.cfg, p, &o)
 	if err != nil {
 		return nil, err
@@ -116,7 +125,11 @@ func upstreams(cfg *config.Config) proxy.Upstreams {
 // shutdown waits for calls under way until ctx ends, cuts the others, and ends
 // all hooks.
 func (g *gateway) shutdown(ctx context.Context) error {
-	err := g.server.Shutdown(ctx)
+	var err error
+	if g.watcher != nil {
+		err = g.watcher.close()
+	}
+	err = errors.Join(err, g.server.Shutdown(ctx))
 	gen := g.live.current()
 	gen.loop.Close(context.WithoutCancel(ctx), "exit")
 	err = errors.Join(err, gen.close(), g.store.Close())

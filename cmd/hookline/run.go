@@ -54,11 +54,14 @@ func runAgent(ctx context.Context, o runOptions, args []string, errOut io.Writer
 	if err != nil {
 		return err
 	}
-	if err := setUpstream(cfg, o.upstream); err != nil {
-		return err
-	}
 	env := os.Environ()
-	if err := upstreamOf(cfg, env); err != nil {
+	adjust := func(cfg *config.Config) error {
+		if err := setUpstream(cfg, o.upstream); err != nil {
+			return err
+		}
+		return upstreamOf(cfg, env)
+	}
+	if err := adjust(cfg); err != nil {
 		return err
 	}
 	// The terminal belongs to the agent: only what went wrong is logged there,
@@ -79,12 +82,13 @@ func runAgent(ctx context.Context, o runOptions, args []string, errOut io.Writer
 	}
 	counts := tally.New()
 	g, err := newGateway(gatewayOptions{
-		cfg: cfg, file: o.config, log: log, notice: terminalNotice(errOut), shareLedger: true,
+		cfg: cfg, file: o.config, adjust: adjust, log: log, notice: terminalNotice(errOut), shareLedger: true,
 		observe: counts.Observe,
 	})
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	g.follow()
 	served := make(chan error, 1)
 	go func() { served <- g.server.Serve(ln) }() // ends with shutdown
 

@@ -59,10 +59,13 @@ func serve(ctx context.Context, o serveOptions, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.listen != "" {
-		cfg.Listen = o.listen
+	adjust := func(cfg *config.Config) error {
+		if o.listen != "" {
+			cfg.Listen = o.listen
+		}
+		return setUpstream(cfg, o.upstream)
 	}
-	if err := setUpstream(cfg, o.upstream); err != nil {
+	if err := adjust(cfg); err != nil {
 		return err
 	}
 	log := newLog(cfg.Log, errOut, slog.LevelDebug)
@@ -70,12 +73,13 @@ func serve(ctx context.Context, o serveOptions, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	g, err := newGateway(gatewayOptions{cfg: cfg, file: o.config, log: log})
+	g, err := newGateway(gatewayOptions{cfg: cfg, file: o.config, adjust: adjust, log: log})
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	served := make(chan error, 1)
 	go func() { served <- g.server.Serve(ln) }() // ends with shutdown
+	g.follow()
 	log.Info("listening", "address", ln.Addr().String(), "hooks", g.hooks())
 	if o.readyFile != "" {
 		if err := writeReady(o.readyFile, ln.Addr()); err != nil {
