@@ -17,6 +17,9 @@ import (
 
 var matrixFile = flag.String("matrix", "", "write the matrix of agents and hook results to this file, as Markdown")
 
+// matrixRedact runs the same conversations with redaction on: nothing may differ.
+var matrixRedact = flag.Bool("matrix-redact", false, "run the matrix with redaction on")
+
 // matrix is the outcome of the test: agent, then scenario.
 type matrix struct {
 	mu    sync.Mutex
@@ -93,7 +96,7 @@ func matrixRow(t *testing.T, a agent, m *matrix) {
 	model := scripted.New(scripted.Options{Script: script})
 	ts := httptest.NewServer(model)
 	t.Cleanup(ts.Close)
-	g := startHookline(t, ts.URL, map[string]any{"hooks": matrixHooks(tool)})
+	g := startHookline(t, ts.URL, map[string]any{"hooks": matrixHooks(tool), "redact": map[string]any{"enabled": *matrixRedact}})
 	for _, r := range holdScenarios(t, a, g.url, model, turnsOn) {
 		m.set(a.String(), r.scenario, len(r.problems) == 0)
 		for _, p := range r.problems {

@@ -63,6 +63,8 @@ type pipe struct {
 	// moved are the candidates whose text is not what came, so that places in it
 	// are others.
 	moved map[int]bool
+	// emptied: all of some text of the document at hand is held.
+	emptied bool
 }
 
 // lane is a filter that is at work, with the end of its text that is held. Where
@@ -137,17 +139,24 @@ func (p *pipe) doc(data []byte) (out [][]byte, err error) {
 	if len(b.Parts) > 0 || chunk.Error {
 		out, p.ending = p.ending, nil
 	}
-	edits, err := p.edit(data, b)
-	if err != nil {
-		return out, err
-	}
 	finish := false
 	for _, c := range chunk.Candidates {
 		finish = finish || c.Finish != ""
 	}
+	p.emptied = false
+	edits, err := p.edit(data, b)
+	if err != nil {
+		return out, err
+	}
 	doc := p.placed(gemini.Splice(data, edits))
 	if !chunk.Error {
 		p.like = chunk
+	}
+	if p.emptied && !p.whole {
+		left := false
+		if doc, left = p.withoutEmpty(doc, chunk); !left && !finish {
+			return out, nil // it comes with what it holds
+		}
 	}
 	if len(p.ending) > 0 || p.whole || finish && p.heldBytes() > 0 {
 		p.ending = append(p.ending, bytes.Clone(doc))
@@ -246,7 +255,38 @@ func (p *pipe) push(k laneKey, data []byte, l *gemini.Leaf, last bool) ([]byte, 
 	if string(out) == text {
 		return nil, nil
 	}
+	p.emptied = p.emptied || len(out) == 0
 	return gemini.Quote(string(out)), nil
+}
+
+// withoutEmpty drops the parts of a document of which nothing is left, and
+// reports whether there are others. Clients take a part without text for a
+// broken answer (@google/generative-ai then forgets the whole turn). A signed
+// part stays, and so do all if made had some to begin with.
+func (p *pipe) withoutEmpty(doc []byte, made *translate.Chunk) (out []byte, left bool) {
+	c, err := p.w.ParseChunk(doc)
+	if err != nil || len(c.Candidates) != len(made.Candidates) {
+		return doc, true
+	}
+	isEmpty := func(q translate.Part) bool { return string(q.Text) == `""` && q.Signature == "" }
+	e := translate.Edit{Parts: map[int][]translate.Part{}}
+	for i, cand := range c.Candidates {
+		parts := []translate.Part{}
+		for _, q := range cand.Parts {
+			if !isEmpty(q) || slices.ContainsFunc(made.Candidates[i].Parts, isEmpty) {
+				parts = append(parts, q)
+			}
+		}
+		left = left || len(parts) > 0
+		if len(parts) < len(cand.Parts) {
+			e.Parts[cand.Index] = parts
+		}
+	}
+	n, err := p.w.Edit(c, e)
+	if err != nil {
+		return doc, true
+	}
+	return n.Raw, left
 }
 
 // leave ends the lanes of a candidate that a part does not continue, and gives

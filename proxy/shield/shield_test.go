@@ -275,6 +275,24 @@ func TestSplits(t *testing.T) {
 	check(gemini.LeafText, each)
 }
 
+// TestNoEmptyParts: a chunk of which all is held is not sent without it.
+func TestNoEmptyParts(t *testing.T) {
+	a, err := exchange(t, both(t, redact.Options{}), `{"contents":[`+user("hi")+`]}`, &model{events: []string{
+		says("jane@"), `{"candidates":[{"content":{"parts":[{"text":"example"},{"functionCall":{"name":"f","args":{}}}]}}]}`, says("next"),
+		strings.Replace(says("@x"), `"index"`, `"finishReason":"STOP","index"`, 1),
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`{"candidates":[{"content":{"parts":[{"text":"jane@example"},{"functionCall":{"name":"f","args":{}}}]}}]}`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"next@x"}]},"finishReason":"STOP","index":0}]}`,
+	}
+	if d := cmp.Diff(want, a.docs); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestCandidatesAreApart(t *testing.T) {
 	two := func(a, b string) string {
 		return `{"candidates":[{"content":{"parts":[{"text":` + q(a) + `}]}},{"index":1,"content":{"parts":[{"text":` + q(b) + `}]}}]}`
