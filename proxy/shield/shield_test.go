@@ -22,9 +22,13 @@ import (
 // both is a shield that redacts both ways.
 func both(t testing.TB, o redact.Options, more ...func(*Options)) *Shield {
 	t.Helper()
-	r, err := NewRedactor(o)
-	if err != nil {
-		t.Fatal(err)
+	r := made[fmt.Sprint(o)] // an engine compiles many rules: one for all tests
+	if r == nil {
+		var err error
+		if r, err = NewRedactor(o); err != nil {
+			t.Fatal(err)
+		}
+		made[fmt.Sprint(o)] = r
 	}
 	opt := Options{Rules: []Rule{{Redactor: r, Direction: ToModel}, {Redactor: r, Direction: ToAgent}}, Note: "-"}
 	for _, f := range more {
@@ -32,6 +36,8 @@ func both(t testing.TB, o redact.Options, more ...func(*Options)) *Shield {
 	}
 	return New(opt)
 }
+
+var made = map[string]*Redactor{}
 
 var placeholders = redact.Options{Action: redact.Placeholder}
 
