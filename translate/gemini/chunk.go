@@ -51,6 +51,8 @@ func (w Wire) ParseChunk(payload []byte) (*translate.Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What has candidates is read by agents as an answer, whatever else it holds.
+	c.Error = c.Error && len(c.Candidates) == 0
 	return c, nil
 }
 

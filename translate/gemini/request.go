@@ -75,6 +75,9 @@ func (w Wire) ParseRequest(body []byte, model string) (*translate.Request, error
 			s.spellKey(key)
 			switch {
 			case string(key) == "request" && s.peek() == '{':
+				if d.object.ok() {
+					return s.fail("request stands twice")
+				}
 				keep := d.fields[fieldModel]
 				*d = Doc{outer: d.outer}
 				err := s.request(r, d)
@@ -119,6 +122,9 @@ func (s *scanner) request(r *translate.Request, d *Doc) error {
 		s.spellKey(key)
 		switch string(key) {
 		case "contents":
+			if d.fields[fieldContents].ok() {
+				return s.fail("contents stands twice") // upstreams differ in what they read then
+			}
 			at := field{key: s.key, val: span{start: s.i}}
 			err := s.contents(r, d)
 			at.val.end = s.i
@@ -198,6 +204,7 @@ func (s *scanner) content(r *translate.Request) error {
 func (s *scanner) turn() (translate.Turn, error) {
 	var t translate.Turn
 	start, first := s.i, len(s.arena)
+	parts := false
 	var err error
 	if s.peek() != '{' {
 		err = s.skip()
@@ -205,7 +212,10 @@ func (s *scanner) turn() (translate.Turn, error) {
 		err = s.object(func(key []byte) error {
 			switch string(key) {
 			case "parts":
-				s.arena = s.arena[:first]
+				if parts {
+					return s.fail("parts stands twice")
+				}
+				parts = s.peek() != 'n'
 				return s.parts()
 			case "role":
 				v, err := s.value()
@@ -259,6 +269,7 @@ func (s *scanner) part() error {
 	start := s.i
 	var text []byte
 	var thought, call, result bool
+	var calls, results spelling
 	var err error
 	if s.peek() != '{' {
 		err = s.skip()
@@ -284,12 +295,18 @@ func (s *scanner) part() error {
 				return err
 			case "functionCall", "function_call":
 				s.spell(key[len("function")] == '_')
+				if !calls.only(key) {
+					return s.fail("one part has functionCall and function_call")
+				}
 				if call = s.peek() == '{'; !call {
 					return s.skip()
 				}
 				return s.function(&p, "args")
 			case "functionResponse", "function_response":
 				s.spell(key[len("function")] == '_')
+				if !results.only(key) {
+					return s.fail("one part has functionResponse and function_response")
+				}
 				if result = s.peek() == '{'; !result {
 					return s.skip()
 				}
@@ -318,6 +335,18 @@ func (s *scanner) part() error {
 	}
 	s.arena = append(s.arena, p)
 	return err
+}
+
+// spelling is how a member of a part is written. In both spellings it means one
+// thing to this scanner and another to an agent that knows one of them.
+type spelling byte
+
+// only reports whether key is in the same spelling as those before it.
+func (s *spelling) only(key []byte) bool {
+	now := spelling(key[len("function")]) // '_' or a capital
+	ok := *s == 0 || *s == now
+	*s = now
+	return ok
 }
 
 // function reads a function call or response into p; body names its payload.

@@ -64,6 +64,29 @@ func TestParseParts(t *testing.T) {
 	}
 }
 
+// What different readers of JSON take for different things is refused: a hook would
+// be shown one of them, and the upstream or the agent might go by the other.
+func TestParseRefusesTheAmbiguous(t *testing.T) {
+	for _, tt := range []struct {
+		wire Wire
+		body string
+	}{
+		{Wire{}, `{"contents":[{"parts":[{"text":"a"}]}],"contents":[]}`},
+		{Wire{}, `{"contents":[{"parts":[{"text":"a"}],"parts":[]}]}`},
+		{Wire{}, `{"contents":[{"parts":[{"functionCall":{"name":"a"},"function_call":null}]}]}`},
+		{Wire{}, `{"contents":[{"parts":[{"function_response":{"name":"a"},"functionResponse":{"name":"b"}}]}]}`},
+		{Wire{Envelope: true}, `{"request":{"contents":[]},"request":{"contents":[]}}`},
+	} {
+		if _, err := tt.wire.ParseRequest([]byte(tt.body), "m"); err == nil {
+			t.Errorf("%s was read", tt.body)
+		}
+	}
+	answer := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"rm"},"function_call":{"name":"ls"}}]}}]}`
+	if _, err := (Wire{}).ParseChunk([]byte(answer)); err == nil {
+		t.Errorf("%s was read", answer)
+	}
+}
+
 func TestParseTolerates(t *testing.T) {
 	for _, body := range []string{
 		"\xEF\xBB\xBF {\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\"}]}]} \n",

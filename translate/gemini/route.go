@@ -116,7 +116,15 @@ func Route(method, path, rawQuery string) Target {
 		t.Kind = verbKind(t.Verb)
 	} else if !t.readModelPath(decoded, at) {
 		t.Kind = resourceKind(decoded)
-		return t
+	}
+	if verb := nearlyGenerate(decoded); t.Kind == KindOther && verb != "" {
+		t.Kind, t.Verb = KindGenerate, verb
+		if t.Family == "" {
+			t.Family = FamilyGemini
+		}
+		if strings.Contains(decoded, "/v1internal:") {
+			t.Family = FamilyCodeAssist
+		}
 	}
 	if t.Kind != KindGenerate || method != "POST" {
 		return t
@@ -133,6 +141,22 @@ func Route(method, path, rawQuery string) Target {
 		t.Format = stream.Array
 	}
 	return t
+}
+
+// nearlyGenerate is the verb of a path that is no model call by the book, but that
+// a lenient upstream may take for one: another collection or none, a slash behind
+// it, other capitals. Hooks had better see those, too. "" for other paths.
+func nearlyGenerate(decoded string) string {
+	verb := decoded[strings.LastIndexByte(decoded, ':')+1:]
+	if i := strings.IndexAny(verb, "/;?# "); i >= 0 {
+		verb = verb[:i]
+	}
+	for _, v := range [...]string{"generateContent", "streamGenerateContent"} {
+		if len(verb) < len(decoded) && strings.EqualFold(verb, v) {
+			return v
+		}
+	}
+	return ""
 }
 
 // readModelPath reads …/{version}/[projects/…/]{collection}/{model}:{verb}.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hookline-proxy/hookline/stream"
@@ -63,7 +64,7 @@ func TestRoute(t *testing.T) {
 		{"openai", "POST", "/v1beta/openai/chat/completions", "", Target{Kind: KindOther}},
 		{"root", "GET", "/", "", Target{Kind: KindOther}},
 		{"empty", "GET", "", "", Target{Kind: KindOther}},
-		{"endpoints that are nobody's", "POST", "/endpoints/7:generateContent", "", Target{Kind: KindOther}},
+		{"no verb", "POST", "/generateContent", "", Target{Kind: KindOther}},
 		{"broken escape", "POST", "/v1beta/models/m%zz:generateContent", "alt=%zz",
 			Target{Kind: KindGenerate, Family: FamilyGemini, Version: "v1beta", Model: "m%zz", Verb: "generateContent", Hooked: true, Format: stream.Unary}},
 	}
@@ -78,6 +79,24 @@ func TestRoute(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// What is no model call by the book, but may be one to a lenient upstream, is hooked.
+func TestRouteNearlyGenerate(t *testing.T) {
+	for _, path := range []string{
+		"/endpoints/7:generateContent", "/v1beta/m:generateContent", "/v1beta/agents/m:streamGenerateContent", "/v1beta/models/:generateContent",
+		"/v1beta/models/m:generateContent/", "/v1beta/models/m:generatecontent", "/v1beta/models/m:generateContent;x=1",
+		"/v1beta/models/m:generateContent%20", "/v1beta/models/m:generateContent%3Fx", "/v1internal:generateContent/",
+	} {
+		got := Route("POST", path, "alt=sse")
+		want := map[bool]stream.Format{true: stream.SSE, false: stream.Unary}[strings.Contains(path, "stream")]
+		if !got.Hooked || got.Format != want || got.Path("") != path {
+			t.Errorf("%s: hooked %v, format %q, path %q", path, got.Hooked, got.Format, got.Path(""))
+		}
+		if enveloped := strings.Contains(path, "internal"); got.Wire().Envelope != enveloped {
+			t.Errorf("%s: envelope is %v", path, !enveloped)
+		}
 	}
 }
 
