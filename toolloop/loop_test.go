@@ -167,7 +167,7 @@ func TestStops(t *testing.T) {
 		`{"parts":[{"functionResponse":{"id":"1","name":"bad","response":{"error":"Agent execution stopped by hook: enough"}}},{"functionResponse":{"id":"2","name":"ok","response":{"error":"Agent execution stopped by hook: enough"}}}],"role":"user"}`,
 		user("two"),
 		`{"role":"model","parts":[`+call("3", "leak", `{}`, "c2l3")+`]}`,
-		`{"parts":[{"functionResponse":{"name":"leak","response":{"error":"too much"},"id":"3"}}],"role":"user"}`,
+		`{"parts":[{"functionResponse":{"id":"3","name":"leak","response":{"error":"too much"}}}],"role":"user"}`,
 		user("three"))
 	if diff := cmp.Diff(want, a.model.shown()); diff != "" {
 		t.Errorf("model saw (-want +got):\n%s", diff)

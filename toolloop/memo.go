@@ -119,7 +119,11 @@ func (e resultEdit) apply(w Wire, p translate.Part) translate.Part {
 	if e.notice {
 		body = appendNote(body, rewrittenNotice, "hook_notice")
 	}
-	if e.response != nil || e.output != nil || e.context != "" || e.notice {
+	switch {
+	case e.response != nil:
+		// Made anew: a result may bring pictures and files beside its response.
+		p = w.ResultPart(p.ID, p.Name, body)
+	case e.output != nil || e.context != "" || e.notice:
 		p = w.WithResponse(p, body)
 	}
 	if e.setID && p.ID != e.id {

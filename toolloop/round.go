@@ -37,6 +37,9 @@ func (a *answer) round(ctx context.Context, send *translate.Request) (next *mRou
 		if a.started {
 			return nil, fmt.Errorf("%w: hidden round: upstream answered with status %d", ErrCut, reply.Status)
 		}
+		if reply.Status < 400 && a.loop.guards() {
+			return nil, a.unseen(fmt.Errorf("status %d, and a body that is neither JSON nor an event stream", reply.Status))
+		}
 		return nil, a.out.Forward(reply)
 	}
 	if a.opened == nil {
@@ -68,8 +71,11 @@ func (r *round) read(ctx context.Context, reply *Reply) (ended bool, err error) 
 			return true, r.upstreamBroke(err)
 		}
 		if ev.Tail {
-			if err := r.flush(); err != nil {
+			if err := r.flushSeen(); err != nil {
 				return true, err
+			}
+			if err := r.mayPass(ev.Data); err != nil {
+				return true, r.unseen(err)
 			}
 			if err := r.start(); err != nil {
 				return true, err
@@ -78,7 +84,7 @@ func (r *round) read(ctx context.Context, reply *Reply) (ended bool, err error) 
 		}
 		chunk, err := r.call.Wire.ParseChunk(bytes.Clone(ev.Data))
 		if err != nil || chunk.Error {
-			// Not a document of the API, or an error in its midst: forward it.
+			// Not a document of the API, or an error in its midst.
 			return true, r.forward(ev.Data)
 		}
 		r.like = chunk
@@ -98,28 +104,6 @@ func (r *round) read(ctx context.Context, reply *Reply) (ended bool, err error) 
 		}
 	}
 	return false, nil
-}
-
-// upstreamBroke ends an answer whose stream broke off: what was held goes out as
-// far as it came, and the connection is cut.
-func (r *round) upstreamBroke(err error) error {
-	if ferr := r.flush(); ferr != nil {
-		return ferr
-	}
-	if r.started {
-		return fmt.Errorf("%w: %w", ErrCut, err)
-	}
-	return err
-}
-
-func (r *round) forward(doc []byte) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	if err := r.close(); err != nil {
-		return err
-	}
-	return r.out.Event(doc)
 }
 
 // see takes one chunk of the model through the window and on.
@@ -517,7 +501,7 @@ func (r *round) edited(changes map[int]*change) ([]*translate.Chunk, error) {
 		}
 		switch v.kind {
 		case verdictDeny, verdictStop:
-			if len(changes) > 1 {
+			if len(changes) > 1 || index != 0 {
 				return r.call.Wire.TextPart(v.reason), false
 			}
 			return p, true

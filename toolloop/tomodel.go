@@ -264,15 +264,7 @@ func (h *history) userRun(ctx context.Context, r, before *run) error {
 	var rest []translate.Turn
 	found := false
 	for _, t := range r.turns {
-		var others []translate.Part
-		has := false
-		for _, p := range t.Parts {
-			if p.Kind == translate.KindResult {
-				has = true
-			} else {
-				others = append(others, p)
-			}
-		}
+		others, has := h.beside(r, t)
 		if !has {
 			rest = append(rest, t)
 			continue
@@ -285,6 +277,29 @@ func (h *history) userRun(ctx context.Context, r, before *run) error {
 	h.out = append(h.out, translate.Turn{Role: role, Parts: parts})
 	h.out = append(h.out, rest...)
 	return nil
+}
+
+// beside are the parts of a turn that are no results, and whether it has results,
+// too. Pictures and files right behind a result are what its tool gave, with agents
+// that know no better place for them (Gemini CLI before Gemini 3): where a hook hid
+// the result they stay back with it.
+func (h *history) beside(r *run, t translate.Turn) (others []translate.Part, results bool) {
+	hide := false
+	for _, p := range t.Parts {
+		switch {
+		case p.Kind == translate.KindResult:
+			results = true
+			i := slices.IndexFunc(r.results, func(it item) bool { return bytes.Equal(it.part.Raw, p.Raw) })
+			hide = i >= 0 && hidden(h.results[&r.results[i]])
+			continue
+		case p.Kind != translate.KindOther:
+			hide = false
+		}
+		if !hide {
+			others = append(others, p)
+		}
+	}
+	return others, results
 }
 
 // leavesOpen reports whether the run was restored as it was and ends with calls,
@@ -464,10 +479,8 @@ func (h *history) tailResults(ctx context.Context, r, before *run) error {
 			h.out = append(h.out, t) // the user spoke again, and the agent kept no answer before that
 			continue
 		}
-		for _, p := range t.Parts {
-			if p.Kind != translate.KindResult && last != nil {
-				h.out[last.turn].Parts = append(h.out[last.turn].Parts, p)
-			}
+		if others, _ := h.beside(r, t); last != nil {
+			h.out[last.turn].Parts = append(h.out[last.turn].Parts, others...)
 		}
 	}
 	return nil
