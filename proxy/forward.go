@@ -68,7 +68,9 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 	}
 	x.to.base = x.set.upstream(x.to.path())
 
-	upgrade := fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0
+	// WebSockets begin with a GET. Others that offer another protocol (Java's
+	// HTTP/2 does, on its first call) can do without.
+	upgrade := fc.IsGet() && fc.Request.Header.ConnectionUpgrade() && len(fc.Request.Header.Peek("Upgrade")) > 0
 	if s.guarded && x.guard(upgrade) {
 		return
 	}
@@ -76,7 +78,7 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 		x.tunnel()
 		return
 	}
-	if r := s.opt.Runner; fc.IsPost() && (r != nil && r.Active() || s.opt.Shield.Active()) {
+	if r := s.opt.Runner; strings.EqualFold(string(fc.Method()), fasthttp.MethodPost) && (r != nil && r.Active() || s.opt.Shield.Active()) {
 		if t := gemini.Route(fasthttp.MethodPost, x.to.path(), x.to.query()); t.Hooked {
 			x.hooked(t)
 			return

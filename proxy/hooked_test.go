@@ -494,3 +494,29 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 }
+
+// An offer of another protocol, or a method in other capitals, leads past no hook.
+func TestHookedInSpite(t *testing.T) {
+	up := upstream(t, func(conn net.Conn, req rawRequest) error {
+		_, err := io.WriteString(conn, sized(200, "application/json", `{"got":"`+req.line()+`"}`))
+		return err
+	})
+	var bodies []string
+	o := Options{Upstream: Upstreams{Gemini: up}, Runner: runnerFunc(func(ctx context.Context, c toolloop.Call, out toolloop.Sink) error {
+		bodies = append(bodies, string(c.Body))
+		return relay(ctx, c, out)
+	})}
+	addr := start(t, o)
+	for _, head := range []string{
+		"POST %s HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n",
+		"post %s HTTP/1.1\r\nHost: h\r\n",
+	} {
+		conn, r := dial(t, addr)
+		send(t, conn, fmt.Sprintf(head, unaryTarget)+"Content-Length: 2\r\n\r\n{}")
+		m, err := readRaw(r)
+		if err != nil || !strings.Contains(string(m.body), `"POST `) || len(bodies) != 1 || bodies[0] != "{}" {
+			t.Errorf("%q: answer %q, %v; the hooks saw %q", head, m.body, err, bodies)
+		}
+		bodies = nil
+	}
+}

@@ -91,7 +91,7 @@ func (u *modelUpstream) format(a *answer) (f stream.Format, ok bool) {
 	switch {
 	case kind == "text/event-stream":
 		return stream.SSE, true
-	case kind != "" && kind != "application/json":
+	case kind != "" && kind != "application/json" && kind != "text/plain": // as Go's servers guess
 		return "", false
 	}
 	return u.target.Format, true // SSE's reader takes JSON bodies as well
