@@ -65,6 +65,8 @@ func parsePatch(doc []byte) (p patch, err error) {
 		return p, fmt.Errorf("%w: %w", errPatch, err)
 	case model != nil && !isString(model):
 		return p, fmt.Errorf("%w.model is not a string", errPatch)
+	case !isModelName(textOf(model)):
+		return p, fmt.Errorf("%w.model is no model's name", errPatch)
 	case p.config != nil && !isObject(p.config):
 		return p, fmt.Errorf("%w.config is not an object", errPatch)
 	case members(p.config) > maxConfigKeys:
@@ -208,6 +210,17 @@ func (w Wire) ApplyLLMRequest(r *translate.Request, llmRequest json.RawMessage, 
 		}
 	}
 	return r, nil
+}
+
+// isModelName reports whether a hook's model can go into a path: its segments lead
+// nowhere else. "" means that the hook names none.
+func isModelName(model string) bool {
+	for _, segment := range strings.Split(model, "/") {
+		if segment == "." || segment == ".." || segment == "" && model != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // setModel names another model, in the body too if the body names one (Code
