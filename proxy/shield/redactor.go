@@ -70,7 +70,7 @@ type filter interface {
 	push(piece []byte) []byte
 	// flush ends the lane.
 	flush() []byte
-	// held is how many bytes are held back.
+	// heldBytes is how many bytes are held back.
 	heldBytes() int
 }
 
@@ -82,8 +82,6 @@ type redacting struct {
 	seen  int            // spans that were counted
 	found map[string]int // by entity
 	fed   int            // bytes
-	out   int
-	ended bool
 }
 
 func (r *Redactor) lane(v redact.Vault, k *known, key []byte) *redacting {
@@ -99,14 +97,12 @@ func (f *redacting) push(piece []byte) []byte {
 	f.fed += len(piece)
 	out := f.known.push(f.s.Push(piece), false)
 	f.count()
-	f.out += len(out)
 	return out
 }
 
 func (f *redacting) flush() []byte {
 	out := f.known.push(f.s.Flush(), true)
 	f.count()
-	f.ended = true
 	return out
 }
 
@@ -128,7 +124,7 @@ func (f *redacting) count() {
 	f.seen = len(spans)
 }
 
-// changed reports whether something was replaced, as far as can be told by the
+// touched reports whether something was replaced, as far as can be told by the
 // counts; a report alone counts, too.
 func (f *redacting) touched() bool { return len(f.found) > 0 || f.known.hits > 0 }
 
