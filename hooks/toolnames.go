@@ -22,9 +22,11 @@ var claudeTools = map[string][]string{
 	"write_todos":         {"TodoWrite"},
 	"todo_write":          {"TodoWrite"}, // Qwen Code's write_todos
 	"invoke_agent":        {"Agent", "Task"},
+	"agent":               {"Agent", "Task"}, // Qwen Code's invoke_agent
 	"ask_user":            {"AskUserQuestion"},
 	"exit_plan_mode":      {"ExitPlanMode"},
 	"activate_skill":      {"Skill"},
+	"skill":               {"Skill"}, // Qwen Code's activate_skill
 	"tracker_create_task": {"TaskCreate"},
 	"tracker_update_task": {"TaskUpdate"},
 }

@@ -23,8 +23,10 @@ type conversation struct {
 	Model   string      `json:"model"`
 	Prompts []string    `json:"prompts"`
 	Tools   []agentTool `json:"tools"`
-	// Files are what Gemini CLI finds in its workspace; its tools are its own.
-	Files map[string]string `json:"files,omitempty"`
+	// Files are what Gemini CLI and Qwen Code find in their workspace; their tools
+	// are their own. Workspace is an existing folder; "" for one of the run's own.
+	Files     map[string]string `json:"files,omitempty"`
+	Workspace string            `json:"workspace,omitempty"`
 }
 
 type agentTool struct {

@@ -290,7 +290,7 @@ func TestUpdatedInputConflict(t *testing.T) {
 }
 
 func TestAgentsToolNames(t *testing.T) {
-	for agent, want := range map[string]string{"gemini-cli": "Bash", "qwen-code": "run_shell_command", "": "run_shell_command"} {
+	for agent, want := range map[string]string{"gemini-cli": "Bash", "qwen-code": "Bash", "": "run_shell_command"} {
 		in := shell("ls")
 		in.Fields[3].Value = hooks.Object([]hooks.Field{{Key: "agent", Value: hooks.Quote(agent)}})
 		var doc struct {

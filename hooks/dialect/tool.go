@@ -24,10 +24,14 @@ var keys = map[string]map[string]string{
 }
 
 // renamed reports whether hooks are shown a firing's tool by Claude's name: the
-// agent must be known to have Gemini CLI's tools, since a tool of another agent
-// may only be called alike.
+// agent must be known to have Gemini CLI's tools, as its fork Qwen Code has, since
+// a tool of another agent may only be called alike.
 func (f *family) renamed(in *hooks.Input) bool {
-	return f.rename && aboutCall(in, "agent") == "gemini-cli"
+	if !f.rename {
+		return false
+	}
+	agent := aboutCall(in, "agent")
+	return agent == "gemini-cli" || agent == "qwen-code"
 }
 
 // aboutCall reads a member of what hookline tells of a firing's origin.

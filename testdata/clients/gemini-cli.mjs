@@ -107,7 +107,7 @@ async function acp(place, c) {
 
 async function hold(c) {
   const root = await mkdtemp(join(tmpdir(), 'gemini-cli-'));
-  const place = { home: join(root, 'home'), workspace: join(root, 'workspace'), tmp: join(root, 'tmp') };
+  const place = { home: join(root, 'home'), workspace: c.workspace ?? join(root, 'workspace'), tmp: join(root, 'tmp') };
   await mkdir(join(place.home, '.gemini'), { recursive: true });
   await mkdir(place.tmp);
   await writeFile(join(place.home, '.gemini', 'settings.json'), JSON.stringify(settings));
