@@ -66,6 +66,10 @@ func (s *Server) handle(fc *fasthttp.RequestCtx) {
 	} else if h := string(fc.Request.Header.Peek(headerSession)); validSession(h) {
 		x.session = h
 	}
+	if s.opt.Reports != nil && reports(x.to.path()) {
+		x.report()
+		return
+	}
 	x.to.base = x.set.upstream(x.to.path())
 
 	// WebSockets begin with a GET. Others that offer another protocol (Java's

@@ -78,6 +78,11 @@ type Options struct {
 	// DenyAs is the form in which a call that the shield stops is answered; "" is
 	// [toolloop.DenyAsAnswer].
 	DenyAs toolloop.DenyAs
+	// Reports answers events that agents report; nil for nobody: their path then
+	// passes through like every other.
+	Reports Reporter
+	// ReportToken is what reports must bear; "" takes them from this machine alone.
+	ReportToken string
 	// Ready says what /-/readyz answers: nil for ready, an error for not yet.
 	// A nil func is always ready.
 	Ready func() error

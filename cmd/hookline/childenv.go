@@ -19,7 +19,7 @@ const (
 // childEnv is the environment of an agent that is to talk to base, with the
 // variables of extra.
 func childEnv(env []string, base string, extra map[string]string) []string {
-	set := map[string]string{envGemini: base, envVertex: base, envCodeAssist: base}
+	set := map[string]string{envGemini: base, envVertex: base, envCodeAssist: base, envURL: base}
 	maps.Copy(set, extra)
 	// An agent that honours a proxy for everything would ask it for 127.0.0.1.
 	if lookup(env, "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy") != "" {

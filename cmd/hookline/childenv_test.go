@@ -15,6 +15,7 @@ func TestChildEnv(t *testing.T) {
 		"GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/d",
 		"GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1/s/i",
 		"GOOGLE_VERTEX_BASE_URL=http://127.0.0.1:1/s/i",
+		"HOOKLINE_URL=http://127.0.0.1:1/s/i",
 		"HTTPS_PROXY=http://p",
 		"NO_PROXY=x,127.0.0.1",
 		"no_proxy=127.0.0.1",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/hookline-proxy/hookline/config"
 	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/hooks/reported"
 	"github.com/hookline-proxy/hookline/proxy"
 	"github.com/hookline-proxy/hookline/toolloop"
 	"github.com/hookline-proxy/hookline/toolloop/store"
@@ -63,7 +65,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		return nil, err
 	}
 	p.tell(o.log)
-	g := &gateway{o: o, work: w, live: &live{log: o.log, runs: newLastRuns(w, o.log)}}
+	g := &gateway{o: o, work: w, live: &live{log: o.log, runs: newLastRuns(w, o.log), desk: reported.NewDesk()}}
 	g.prints = printFiles(g.watched(p))
 	gen, err := newGeneration(g.live, o.cfg, p, &o)
 	if err != nil {
@@ -93,6 +95,10 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		Idle:        time.Duration(o.cfg.State.Idle),
 	})
 	g.live.replace(gen)
+	token, err := reportToken(o.cfg)
+	if err != nil {
+		return nil, errors.Join(err, g.store.Close(), gen.close())
+	}
 	guard, err := newShield(o.cfg, o.log)
 	if err != nil {
 		return nil, errors.Join(err, g.store.Close(), gen.close())
@@ -104,6 +110,9 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		Log:      o.log,
 		Observe:  o.observe,
 
+		Reports:     g.live.service(),
+		ReportToken: token,
+
 		Shield:    guard,
 		Endpoints: endpoints(o.cfg),
 		DenyAs:    toolloop.DenyAs(o.cfg.DenyAs),
@@ -112,6 +121,19 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 		return nil, errors.Join(err, g.store.Close(), gen.close())
 	}
 	return g, nil
+}
+
+// reportToken is what reports must bear; "" when the configuration names nothing.
+func reportToken(cfg *config.Config) (string, error) {
+	if cfg.ReportToken == "" {
+		return "", nil
+	}
+	token := os.Getenv(cfg.ReportToken)
+	if token == "" {
+		return "", &failure{what: "reportToken names the environment variable " + cfg.ReportToken + ", which is not set",
+			next: "set it to a secret, or leave the key out of the configuration: reports are then taken from this machine alone"}
+	}
+	return token, nil
 }
 
 func upstreams(cfg *config.Config) proxy.Upstreams {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hookline-proxy/hookline/config"
 	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/hooks/reported"
 	"github.com/hookline-proxy/hookline/toolloop"
 )
 
@@ -107,7 +108,7 @@ func (g *generation) Fire(ctx context.Context, in hooks.Input) hooks.Decision {
 		return hooks.Decision{}
 	}
 	defer g.release()
-	d := g.firer.Fire(ctx, in)
+	d := g.live.desk.Wire(ctx, in, g.firer.Fire)
 	g.live.runs.note(d.Runs)
 	return d
 }
@@ -116,6 +117,7 @@ func (g *generation) Fire(ctx context.Context, in hooks.Input) hooks.Decision {
 type live struct {
 	log  *slog.Logger
 	runs *lastRuns
+	desk *reported.Desk
 
 	mu  sync.Mutex
 	now *generation
@@ -155,4 +157,25 @@ func (l *live) Run(ctx context.Context, c toolloop.Call, out toolloop.Sink) erro
 	g := l.hold()
 	defer g.release()
 	return g.loop.Run(ctx, c, out)
+}
+
+// service answers reports with the hooks at work.
+func (l *live) service() *reported.Service {
+	return &reported.Service{
+		Desk: l.desk,
+		Log:  l.log,
+		Has:  func(ev hooks.Event) bool { return l.current().Has(ev) },
+		Fire: func(ctx context.Context, in hooks.Input) hooks.Decision {
+			g := l.hold()
+			defer g.release()
+			d := g.firer.Fire(ctx, in)
+			l.runs.note(d.Runs)
+			return d
+		},
+		EndSession: func(ctx context.Context, id, reason string) int {
+			g := l.hold()
+			defer g.release()
+			return g.loop.EndSession(ctx, id, reason)
+		},
+	}
 }

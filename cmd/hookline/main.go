@@ -104,7 +104,7 @@ block or observe them. Hooks are those of Gemini CLI: JSON in, JSON out.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, err.Error())
 	})
-	root.AddCommand(demoCommand(), demoHookCommand(), runCommand(), serveCommand(), initCommand(), checkCommand(), hooksCommand(), trustCommand(), redactCommand(), versionCommand())
+	root.AddCommand(demoCommand(), demoHookCommand(), runCommand(), serveCommand(), initCommand(), checkCommand(), hooksCommand(), trustCommand(), reportCommand(), redactCommand(), versionCommand())
 	return root
 }
 

@@ -1,0 +1,134 @@
+package reported
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/hooks/dialect"
+)
+
+// endWait bounds how long the end of a session is waited for, as agents do.
+const endWait = 1500 * time.Millisecond
+
+// Service answers reports. All fields must be set.
+type Service struct {
+	Desk *Desk
+	Fire Fire
+	// Has reports whether an event has hooks.
+	Has func(hooks.Event) bool
+	// EndSession ends the sessions of an id, with their hooks, and gives their
+	// number.
+	EndSession func(ctx context.Context, id, reason string) int
+	Log        *slog.Logger
+}
+
+// Report fires the event of a document and gives the answer for the reporter.
+// dialectName and event may be "", see [Parse]; session, if not "", is the id on
+// the wire. An event that nobody knows has no answer but {}.
+func (s *Service) Report(ctx context.Context, dialectName, event, session string, doc []byte) ([]byte, error) {
+	r, err := Parse(dialectName, event, doc)
+	if errors.Is(err, ErrEvent) {
+		if len(event) > 100 {
+			event = event[:100]
+		}
+		s.Log.WarnContext(ctx, "report of an unknown event", "event", event, "hint", "GET /hooks/v1/events lists those that there are")
+		return []byte("{}"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if session != "" {
+		r.Input.SessionID = session
+	}
+	if r.Input.Event == hooks.SessionEnd {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, endWait)
+		defer cancel()
+		reason := r.Input.Text("reason")
+		if reason == "" {
+			reason = "other"
+		}
+		if s.EndSession(ctx, r.Input.SessionID, reason) > 0 {
+			return []byte("{}"), nil
+		}
+	}
+	d, seen := s.Desk.Report(ctx, r.Input, s.Fire)
+	s.Log.DebugContext(ctx, "event reported", "event", r.Name, "dialect", r.Dialect, "seenOnTheWire", seen, "fired", d.Fired)
+	return r.Answer(d), nil
+}
+
+// Sight is where an event comes from.
+type Sight string
+
+const (
+	OnWire  Sight = "wire"     // calls and answers show it
+	Derived Sight = "derived"  // it is told from what they show
+	ByAgent Sight = "reported" // only the agent knows
+)
+
+// sights of events; others are reported.
+var sights = map[hooks.Event]Sight{
+	hooks.BeforeAgent: OnWire, hooks.AfterAgent: OnWire, hooks.BeforeModel: OnWire, hooks.BeforeToolSelection: OnWire, hooks.AfterModel: OnWire,
+	hooks.BeforeTool: OnWire, hooks.AfterTool: OnWire, hooks.StopFailure: OnWire, hooks.TaskCreated: OnWire, hooks.TaskCompleted: OnWire,
+	hooks.SessionStart: Derived, hooks.SessionEnd: Derived, hooks.PreCompress: Derived, hooks.PostCompact: Derived, hooks.QueryEnd: Derived,
+	hooks.SubagentStart: Derived, hooks.SubagentStop: Derived, hooks.InstructionsLoaded: Derived, hooks.CwdChanged: Derived,
+	hooks.FileChanged: Derived, hooks.TeammateIdle: Derived, hooks.PermissionDenied: Derived,
+}
+
+// enforced are the events of which a hook's no is carried out on the wire.
+var enforced = []hooks.Event{hooks.BeforeAgent, hooks.AfterAgent, hooks.BeforeModel, hooks.BeforeToolSelection, hooks.AfterModel, hooks.BeforeTool, hooks.AfterTool}
+
+// Capability says of one event how it is seen and how a hook's no is carried out.
+type Capability struct {
+	Event    hooks.Event       `json:"event"`
+	Names    map[string]string `json:"names"` // by dialect, where it is called otherwise
+	Observed Sight             `json:"observed"`
+	// Enforced is "wire", "reporter" where it is for the reporter to obey, "" for
+	// an event that cannot be held back.
+	Enforced string `json:"enforced"`
+	Hooks    bool   `json:"hooks"` // some hook listens
+}
+
+// Capabilities lists all events.
+func (s *Service) Capabilities() []Capability {
+	var all []Capability
+	blockable := dialect.Blockable()
+	for _, ev := range hooks.Events() {
+		c := Capability{Event: ev, Names: map[string]string{}, Observed: ByAgent, Hooks: s.Has(ev)}
+		if at, ok := sights[ev]; ok {
+			c.Observed = at
+		}
+		for name, d := range dialects {
+			for _, l := range d {
+				if l.Event == ev && l.Name != string(ev) {
+					if first, ok := c.Names[name]; !ok || len(l.Name) < len(first) {
+						c.Names[name] = l.Name // PostToolUse, of which PostToolUseFailure is a part
+					}
+				}
+			}
+		}
+		name := c.Names[hooks.DialectClaude]
+		if name == "" {
+			name = string(ev)
+		}
+		switch {
+		case slices.Contains(enforced, ev):
+			c.Enforced = "wire"
+		case slices.Contains(blockable, name):
+			c.Enforced = "reporter"
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Events is the list of [Service.Capabilities] as JSON.
+func (s *Service) Events() []byte {
+	b, _ := json.Marshal(map[string]any{"events": s.Capabilities()}) // strings and booleans: it never fails
+	return b
+}
