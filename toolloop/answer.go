@@ -32,6 +32,11 @@ type answer struct {
 	like    *translate.Chunk   // the newest chunk of the model, for ids
 	usage   json.RawMessage    // of rounds that are over
 
+	failure failure         // of the newest round
+	blocked bool            // hooks ended the turn
+	calls   int             // model calls made
+	spent   json.RawMessage // their usage
+
 	done    []mRound // rounds that are over
 	clear   int      // as in turnRecord
 	retries int      // AfterAgent retries in a row, those of earlier requests of this turn included
@@ -150,6 +155,7 @@ func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (*tran
 // finish ends the agent's turn with a reason. The model's side keeps the rounds
 // that are over; the reason itself is not shown to it.
 func (a *answer) finish(ctx context.Context, reason string) error {
+	a.blocked = true
 	if a.loop.o.DenyAs == DenyAsError && !a.started {
 		return &Refusal{Status: 403, Message: reason}
 	}

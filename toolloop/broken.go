@@ -14,6 +14,7 @@ import (
 // upstreamBroke ends an answer whose stream broke off: what was held goes out as
 // far as it came, and the connection is cut.
 func (r *round) upstreamBroke(err error) error {
+	r.failure = unreachable
 	if ferr := r.flushSeen(); ferr != nil {
 		return ferr
 	}

@@ -95,6 +95,7 @@ type Loop struct {
 	flight      *store.Flight
 	sessions    *sessions
 	transcripts *transcripts
+	background  *background
 }
 
 // New makes a Loop.
@@ -114,6 +115,7 @@ func New(o Options) *Loop {
 		l.o.Idle = DefaultIdle
 	}
 	l.sessions = &sessions{loop: l, idle: l.o.Idle, active: map[string]*session{}}
+	l.background = newBackground()
 	l.memos = newMemos()
 	l.transcripts = newTranscripts(o.Transcripts)
 	return l
@@ -173,6 +175,11 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 	if err != nil {
 		return err
 	}
+	if h.conversation || h.sub {
+		if err := h.derive(ctx, req); err != nil {
+			return err
+		}
+	}
 	a.history, a.base, a.retries = h, req, h.retries()
 	if h.changed {
 		if a.base, err = c.Wire.WithTurns(req, h.out); err != nil {
@@ -182,13 +189,17 @@ func (l *Loop) Run(ctx context.Context, c Call, out Sink) error {
 	if a.base, err = withHint(c.Wire, a.base, hint); err != nil {
 		return fmt.Errorf("add a hook's context: %w", err)
 	}
+	began := l.o.Now()
 	switch {
 	case h.stop != "":
-		return a.finish(ctx, h.stop)
+		err = a.finish(ctx, h.stop)
 	case len(h.slots) > 0:
-		return a.tailCalls(ctx)
+		err = a.tailCalls(ctx)
+	default:
+		err = a.rounds(ctx)
 	}
-	return a.rounds(ctx)
+	a.ended(ctx, began, side, err)
+	return err
 }
 
 // derivedSession names a session that the agent did not name: by the tenant and

@@ -28,12 +28,16 @@ type round struct {
 // round makes one model call. next is the hidden round to go on with; nil when
 // the agent has its answer.
 func (a *answer) round(ctx context.Context, send *translate.Request) (next *mRound, err error) {
+	a.failure = failure{}
+	a.calls++
 	reply, err := a.call.Upstream.Generate(ctx, send.Model, send.Raw)
 	if err != nil {
+		a.failure = unreachable
 		return nil, a.broken(err)
 	}
 	defer reply.Close()
 	if reply.Events == nil {
+		a.failure = statusFailure(reply.Status)
 		if a.started {
 			return nil, fmt.Errorf("%w: hidden round: upstream answered with status %d", ErrCut, reply.Status)
 		}
@@ -57,6 +61,9 @@ func (a *answer) round(ctx context.Context, send *translate.Request) (next *mRou
 		}
 	}
 	ended, err := r.read(ctx, reply)
+	if a.loop.has(hooks.QueryEnd) {
+		a.spent = a.call.Wire.AddUsage(a.spent, r.usage)
+	}
 	if err != nil || ended {
 		return nil, err
 	}
@@ -85,9 +92,11 @@ func (r *round) read(ctx context.Context, reply *Reply) (ended bool, err error) 
 		chunk, err := r.call.Wire.ParseChunk(bytes.Clone(ev.Data))
 		if err != nil || chunk.Error {
 			// Not a document of the API, or an error in its midst.
+			r.errorDocument(ev)
 			return true, r.forward(ev.Data)
 		}
 		r.like = chunk
+		r.finished(chunk)
 		if len(chunk.Usage) > 0 {
 			r.usage = chunk.Usage
 		}
@@ -289,6 +298,10 @@ func (r *round) settle(ctx context.Context) (*mRound, error) {
 		}
 		calls, at := callsOf(parts)
 		vs := r.loop.beforeTools(ctx, r.call, calls, index)
+		r.taskEvents(ctx, calls, vs)
+		for k := range vs {
+			r.loop.permissionDenied(ctx, r.call, calls[k], &vs[k])
+		}
 		if ctx.Err() != nil {
 			return nil, r.broken(context.Cause(ctx))
 		}

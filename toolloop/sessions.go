@@ -135,7 +135,12 @@ func (l *Loop) sessionEnd(ctx context.Context, c *Call, reason string) {
 
 // Close fires SessionEnd for the sessions that this loop serves and waits for its
 // hooks, 1.5 s at most. reason is "exit", "clear", "logout" or "other".
-func (l *Loop) Close(ctx context.Context, reason string) { l.sessions.close(ctx, reason) }
+func (l *Loop) Close(ctx context.Context, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, endWait)
+	defer cancel()
+	l.background.close(ctx)
+	l.sessions.close(ctx, reason)
+}
 
 // EndSession ends the sessions of an id, as reported by their agent: SessionEnd
 // fires for each, and its hooks are waited for, 1.5 s at most. It gives the number

@@ -99,6 +99,8 @@ type talk struct {
 	history []string
 	session string
 	foldEnd bool
+	agent   string
+	system  string
 	got     []string // documents of the newest answer
 	n       int
 }
@@ -142,12 +144,17 @@ func (a *talk) send(content string) {
 	a.history = append(a.history, `{"role":"model","parts":[`+strings.Join(parts, ",")+`]}`)
 }
 
-func (a *talk) again() error {
+func (a *talk) again() error { return a.run(a.model) }
+
+func (a *talk) run(up toolloop.Upstream) error {
 	a.got = nil
 	a.n++
 	body := `{"contents":[` + strings.Join(a.history, ",") + `]}`
+	if a.system != "" {
+		body = `{"systemInstruction":{"parts":[` + a.system + `]},` + body[1:]
+	}
 	return a.loop.Run(context.Background(), toolloop.Call{ID: fmt.Sprint("r", a.n), Tenant: "t", Session: a.session, SessionExplicit: true,
-		Wire: gemini.Wire{}, Body: []byte(body), Model: "gemini-2.5-flash", Stream: true, FoldEnd: a.foldEnd, Upstream: a.model}, a)
+		Wire: gemini.Wire{}, Body: []byte(body), Model: "gemini-2.5-flash", Agent: a.agent, Stream: true, FoldEnd: a.foldEnd, Upstream: up}, a)
 }
 
 // last is the agent's view of the newest answer.

@@ -25,6 +25,7 @@ type history struct {
 	slots   []slot // results that wait for their tail call's result
 
 	conversation bool   // the call is a turn of the conversation, no side call of the agent
+	sub          bool   // it is a subagent's
 	opening      []byte // see [openingOf]
 	stop         string // what the newest results or prompt ask for: the turn ends with this reason; "" for none
 	unasked      bool   // the model is not shown the prompt that asked for it
@@ -49,6 +50,7 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 	if err != nil {
 		return nil, err
 	}
+	h.sub = h.conversation && sub
 	h.conversation = h.conversation && !sub
 	h.transcribe(ctx)
 	look := lookup{store: l.store, keys: h.keys, runs: h.runs}
