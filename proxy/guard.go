@@ -108,7 +108,7 @@ func endpoint(t gemini.Target, path string) string {
 // guard applies the endpoint policy to a request that is no model call. It
 // reports whether it has dealt with it.
 func (x *exchange) guard(upgrade bool) bool {
-	method, path := string(x.fc.Method()), x.to.path()
+	method, path := strings.ToUpper(string(x.fc.Method())), x.to.path()
 	t := gemini.Route(method, path, x.to.query())
 	name := endpoint(t, path)
 	if upgrade {
@@ -138,9 +138,10 @@ func (x *exchange) guard(upgrade bool) bool {
 	return false
 }
 
-// hasBody reports whether a request brings a body.
+// hasBody reports whether a request brings a body, whatever its method: what
+// [exchange.attachBody] would send up.
 func (x *exchange) hasBody() bool {
-	return x.fc.Request.Header.ContentLength() != 0 && !x.fc.IsGet() && !x.fc.IsHead()
+	return x.fc.Request.Header.ContentLength() != 0 && x.fc.RequestBodyStream() != nil
 }
 
 // notScannable refuses a body that the shield cannot look into.
