@@ -99,6 +99,24 @@ func TestNoCallPassesItsHook(t *testing.T) {
 	}
 }
 
+// What the agent gets of streamed arguments is what hooks have judged: pieces that
+// the assembly passed over don't reach it.
+func TestStreamedArgumentsAsJudged(t *testing.T) {
+	piece := func(s string) string { return said(`{"functionCall":{` + s + `}}`) }
+	shown := ""
+	a := newTalk(t, decide{hooks.BeforeTool: func(in hooks.Input) hooks.Decision {
+		shown = field(in, "tool_input")
+		return hooks.Decision{}
+	}}, []string{
+		piece(`"name":"rm","willContinue":true`),
+		piece(`"partialArgs":[{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$..path","stringValue":"/"}],"willContinue":true`),
+		stop(`{"functionCall":{}}`)})
+	a.send(user("go"))
+	if diff := cmp.Diff(`{"role":"model","parts":[{"functionCall":{"name":"rm","args":`+shown+`}}]}`, a.last()); diff != "" || shown != `{"a":"x"}` {
+		t.Errorf("hooks saw %s; agent saw (-want +got):\n%s", shown, diff)
+	}
+}
+
 // What a tool gave beside its text is hidden with it: in the result, and behind it.
 func TestHiddenResultTakesItsFilesAlong(t *testing.T) {
 	picture := `{"inlineData":{"mimeType":"image/png","data":"c2VjcmV0"}}`

@@ -464,7 +464,10 @@ func (r *round) last(ctx context.Context, changes map[int]*change, recs map[int]
 	}
 	held := r.held
 	for _, ch := range changes {
-		if ch.count(verdictPass) < len(ch.calls) {
+		// Hooks judged streamed arguments as they were put together here, where
+		// another reader might make something else of the pieces.
+		judged := r.loop.has(hooks.BeforeTool) && streamed(held)
+		if ch.count(verdictPass) < len(ch.calls) || judged {
 			var err error
 			if held, err = r.edited(changes); err != nil {
 				return r.broken(err)
@@ -490,6 +493,18 @@ func (r *round) last(ctx context.Context, changes map[int]*change, recs map[int]
 		}
 	}
 	return r.close()
+}
+
+// streamed reports whether a call among chunks comes in pieces.
+func streamed(chunks []*translate.Chunk) bool {
+	for _, c := range chunks {
+		for _, cand := range c.Candidates {
+			if slices.ContainsFunc(cand.Parts, func(p translate.Part) bool { return p.Kind == translate.KindCall && p.Partial }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // edited makes the held chunks what the agent is to see of them.
