@@ -173,11 +173,16 @@ func (p *pool) drop(w *worker) {
 	})
 }
 
-// backOff puts off the next start, longer each time. p.mu is held.
+// backOff puts off the next start, longer each time. One failure alone puts off
+// nothing: until the next start a hook decides on nothing, and a guard would let
+// through what comes right behind an event that it was too slow for. p.mu is held.
 func (p *pool) backOff() {
 	wait := maxBackoff
-	if p.fails < 9 { // 100 ms << 8 is 25.6 s
-		wait = minBackoff << p.fails
+	switch {
+	case p.fails == 0:
+		wait = 0
+	case p.fails < 10: // 100 ms << 8 is 25.6 s
+		wait = minBackoff << (p.fails - 1)
 	}
 	p.fails++
 	p.next = time.Now().Add(wait)
