@@ -93,7 +93,7 @@ func (p *pool) exchange(ctx context.Context, in []byte) hooks.Result {
 		unused := errors.Is(err, errNotSent) && !fresh
 		p.discard(w, unused)
 		if unused && ctx.Err() == nil {
-			continue // it ended while nobody needed it: nothing was lost
+			continue // it ended, or said too much, while nobody needed it: nothing was lost
 		}
 		return hooks.Result{Err: workerFailure(ctx, err)}
 	}
@@ -208,7 +208,7 @@ func (w *worker) gone() bool {
 }
 
 var (
-	// errNotSent: the process had ended before it could read the event.
+	// errNotSent: the process could not be given the event, and knows nothing of it.
 	errNotSent = errors.New("not sent")
 	errStray   = errors.New("unasked output")
 	errTooLong = errors.New("line too long")
@@ -218,7 +218,7 @@ var (
 // ask writes one line and reads one, limit bytes at most.
 func (w *worker) ask(ctx context.Context, in []byte, limit int) ([]byte, error) {
 	if err := pending(w.stdout); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	// The end of ctx wakes the write and the read below.
 	stop := context.AfterFunc(ctx, func() {

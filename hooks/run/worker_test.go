@@ -152,6 +152,24 @@ func TestWorkerEndsIdle(t *testing.T) {
 	}
 }
 
+// A line too many is found before the next event, which another process then decides.
+func TestWorkerStrayLine(t *testing.T) {
+	r := newRunner(t, Options{})
+	h := persistent(eachLine(answerPid))
+	p, _ := r.pool(h)
+	first, _ := ask(t, r, h, `{}`)
+	w := p.idle[0]
+	if _, err := w.stdin.Write([]byte("{}\n")); err != nil { // an answer that nobody waits for
+		t.Fatal(err)
+	}
+	if _, err := w.stdout.Read(make([]byte, 1)); err != nil { // it has come
+		t.Fatal(err)
+	}
+	if pid, n := ask(t, r, h, `{}`); pid == first || n != 1 {
+		t.Errorf("got process %d, its event %d; want a new process, not %d", pid, n, first)
+	}
+}
+
 func TestWorkerTimeout(t *testing.T) {
 	r := newRunner(t, Options{})
 	h := persistent(`trap '' TERM; ` + eachLine(`case $line in *slow*) sleep 0.4;; esac; printf '{"pid":%d,"n":%d}\n' $$ ${#line}`))
