@@ -35,7 +35,12 @@ which are set for it alone; what they were before is where its calls go on to. W
 		Example: `  hookline run -- gemini
   hookline run --config hookline.jsonc -- gemini -p "tidy up this folder"
   hookline run -- python agent.py`,
-		Args: exactly(cobra.MinimumNArgs(1)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, "no command to run: write it behind --, as in: hookline run -- gemini")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAgent(cmd.Context(), o, args, cmd.ErrOrStderr())
 		},
