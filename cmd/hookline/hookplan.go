@@ -200,15 +200,31 @@ func (p *hookPlan) asksModel() bool {
 	})
 }
 
-// set compiles the hooks that run.
+// set compiles the hooks that run. wrap goes round the handler of command hooks;
+// nil for nothing.
 func (p *hookPlan) set(h *handlers, wrap func(hooks.Handler) hooks.Handler, log *slog.Logger) (*hooks.Set, error) {
-	byType := h.byType(wrap)
+	return p.compile(h.byType(wrap), log)
+}
+
+// setWith compiles the hooks that run, with wrap round the handlers of all types.
+func (p *hookPlan) setWith(h *handlers, wrap func(hooks.Handler) hooks.Handler, log *slog.Logger) (*hooks.Set, error) {
+	byType := h.byType(nil)
+	for t, next := range byType {
+		byType[t] = wrap(next)
+	}
+	return p.compile(byType, log)
+}
+
+// dialects are all that hooks may speak.
+var dialects = dialect.All()
+
+func (p *hookPlan) compile(byType map[string]hooks.Handler, log *slog.Logger) (*hooks.Set, error) {
 	if len(p.agreed) > 0 {
 		for t, next := range byType {
 			byType[t] = &trust.Guard{Handler: next, Agreed: p.agreed}
 		}
 	}
-	return hooks.New(hooks.Options{Definitions: p.definitions(), Handlers: byType, Dialects: dialect.All(), Logger: log})
+	return hooks.New(hooks.Options{Definitions: p.definitions(), Handlers: byType, Dialects: dialects, Logger: log})
 }
 
 // tell logs what keeps hooks from running that people may not know of.
