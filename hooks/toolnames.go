@@ -79,3 +79,13 @@ func ClaudeTool(wire string) string {
 	}
 	return ""
 }
+
+// Tools are the tools of Gemini CLI and its kin that the Claude family has, too,
+// and the name there.
+func Tools() map[string]string {
+	all := map[string]string{}
+	for own, theirs := range claudeTools {
+		all[own] = theirs[0]
+	}
+	return all
+}

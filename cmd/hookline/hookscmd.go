@@ -28,7 +28,7 @@ on one event, and move them between the settings of several tools.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(hooksListCommand(), hooksSwitchCommand("enable", true), hooksSwitchCommand("disable", false),
-		hooksSwitchAllCommand("enable-all", "on"), hooksSwitchAllCommand("disable-all", "off"), hooksTestCommand())
+		hooksSwitchAllCommand("enable-all", "on"), hooksSwitchAllCommand("disable-all", "off"), hooksTestCommand(), hooksMigrateCommand())
 	return cmd
 }
 
