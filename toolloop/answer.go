@@ -34,7 +34,7 @@ type answer struct {
 
 	failure failure         // of the newest round
 	blocked bool            // hooks ended the turn
-	calls   int             // model calls made
+	asked   int             // model calls made
 	spent   json.RawMessage // their usage
 
 	done    []mRound // rounds that are over
@@ -324,6 +324,9 @@ func (a *answer) record(ctx context.Context, recs map[int]*turnRecord) error {
 			es = append(es, store.Entry{Key: k.waits(), Value: a.history.waits(len(rec.Shown) > 0)})
 		}
 		ln := a.lane(candidate)
+		if candidate == 0 && (a.history.conversation || a.history.sub) {
+			es = append(es, a.history.subagents(a.call.Wire.Assemble(ln.calls))...)
+		}
 		calls := make([]item, 0, len(ln.calls))
 		count := map[digest]int{}
 		for _, p := range a.call.Wire.Assemble(ln.calls) {

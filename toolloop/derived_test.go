@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hookline-proxy/hookline/hooks"
+	"github.com/hookline-proxy/hookline/hooks/reported"
 	"github.com/hookline-proxy/hookline/stream"
 	"github.com/hookline-proxy/hookline/toolloop"
 )
@@ -247,14 +248,17 @@ func TestPostCompact(t *testing.T) {
 	}
 }
 
-// The table of how events are observed names every event, and no other.
-func TestObservedNamesAllEvents(t *testing.T) {
-	for _, ev := range hooks.Events() {
-		if toolloop.Observed[ev].Origin == "" {
-			t.Errorf("%s is not in the table", ev)
+// The table of how events are observed holds the documents' count of those that are
+// on the wire or follow from it, but for an idle teammate, of which nothing tells.
+func TestObserved(t *testing.T) {
+	seen := map[reported.Sight]int{}
+	for ev, o := range toolloop.Observed {
+		seen[o.Sight]++
+		if !slices.Contains(hooks.Events(), ev) {
+			t.Errorf("%s is no event", ev)
 		}
 	}
-	if got, want := len(toolloop.Observed), len(hooks.Events()); got != want {
-		t.Errorf("the table has %d events, want %d", got, want)
+	if diff := cmp.Diff(map[reported.Sight]int{reported.OnWire: 10, reported.Derived: 11}, seen); diff != "" {
+		t.Errorf("sights (-want +got):\n%s", diff)
 	}
 }

@@ -147,7 +147,7 @@ func (a *answer) queryEnd(ctx context.Context, began time.Time, reason, text str
 	if vals[0] != nil {
 		_ = json.Unmarshal(vals[0], &q) // our own; what can't be read counts as nothing
 	}
-	q.Turns += a.calls
+	q.Turns += a.asked
 	q.Usage = a.call.Wire.AddUsage(q.Usage, a.spent)
 	v, err := json.Marshal(q)
 	if err == nil {

@@ -12,6 +12,9 @@ import (
 
 // input begins an event's input for a call.
 func (l *Loop) input(c *Call, ev hooks.Event, match string, candidate int, fields []hooks.Field, more ...hooks.Field) hooks.Input {
+	if c.sub != nil {
+		more = append(more, hooks.Field{Key: "agent_id", Value: quote(c.sub.ID)}, hooks.Field{Key: "agent_type", Value: quote(c.sub.Type)})
+	}
 	fields = append(append(fields, more...), hooks.Field{Key: "x_hookline", Value: about(c, candidate)})
 	return hooks.Input{
 		Event:          ev,

@@ -67,6 +67,8 @@ type Call struct {
 	// end for a broken answer.
 	FoldEnd  bool
 	Upstream Upstream
+
+	sub *subagent // whose call it is; nil for the agent itself, or when that is not known
 }
 
 // Refusal is an error that says: answer with this status and this message in the

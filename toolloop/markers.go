@@ -30,7 +30,9 @@ type markers struct {
 	Agents map[string]agentMarker `json:"agents"` // tools that start a subagent
 	Finish string                 `json:"finish"` // the tool with which a subagent ends; "" when it just answers
 
-	cwd, instructions *regexp.Regexp
+	Task string `json:"task"` // a regular expression; its group is the task in a subagent's first turn, where more stands around it
+
+	cwd, instructions, taskText *regexp.Regexp
 }
 
 type taskMarker struct {
@@ -53,6 +55,9 @@ var agentMarkers = func() map[string]*markers {
 	}
 	for _, a := range m {
 		a.cwd, a.instructions = regexp.MustCompile(a.Cwd), regexp.MustCompile(a.Instructions)
+		if a.Task != "" {
+			a.taskText = regexp.MustCompile(a.Task)
+		}
 	}
 	return m
 }()
@@ -114,6 +119,17 @@ func absolute(name, cwd string) string {
 		return name
 	}
 	return path.Join(cwd, name)
+}
+
+// task is the task of a subagent in a text around it; "" for none.
+func (m *markers) task(text string) string {
+	if m.taskText == nil {
+		return ""
+	}
+	if g := m.taskText.FindStringSubmatch(text); g != nil {
+		return g[1]
+	}
+	return ""
 }
 
 // task is an item of an agent's list of tasks.

@@ -11,24 +11,20 @@ import (
 // answer must not loop for ever.
 const maxRetries = 8
 
-// afterAgent shows a final answer to AfterAgent's hooks. next is the retry to go
+// afterAgent shows a final answer to AfterAgent's hooks, a subagent's to those of
+// SubagentStop. next is the retry to go
 // on with; ended: the agent has been answered.
 func (r *round) afterAgent(ctx context.Context, ch *change) (next *mRound, ended bool, err error) {
 	l := r.loop
-	if !r.history.conversation || !l.has(hooks.AfterAgent) {
+	var d hooks.Decision
+	switch {
+	case r.call.sub != nil && l.has(hooks.SubagentStop):
+		d = r.subagentStop(ctx, string(r.said), r.retries > 0)
+	case r.history.conversation && l.has(hooks.AfterAgent):
+		d = r.fireAfterAgent(ctx)
+	default:
 		return nil, false, nil
 	}
-	prompt := ""
-	if p := r.history.lastPrompt(); p != nil {
-		prompt = p.prompt.said
-	}
-	in := l.input(r.call, hooks.AfterAgent, "", 0, []hooks.Field{
-		{Key: "prompt", Value: quote(prompt)},
-		{Key: "prompt_response", Value: quote(string(r.said))},
-		{Key: "stop_hook_active", Value: boolean(r.retries > 0)},
-	})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, r.call, in.Event, d)
 	if ctx.Err() != nil {
 		return nil, true, r.broken(context.Cause(ctx))
 	}
@@ -50,10 +46,25 @@ func (r *round) afterAgent(ctx context.Context, ch *change) (next *mRound, ended
 	return r.retry(ctx, m, d.Reason)
 }
 
+func (r *round) fireAfterAgent(ctx context.Context) hooks.Decision {
+	l, prompt := r.loop, ""
+	if p := r.history.lastPrompt(); p != nil {
+		prompt = p.prompt.said
+	}
+	in := l.input(r.call, hooks.AfterAgent, "", 0, []hooks.Field{
+		{Key: "prompt", Value: quote(prompt)},
+		{Key: "prompt_response", Value: quote(string(r.said))},
+		{Key: "stop_hook_active", Value: boolean(r.retries > 0)},
+	})
+	d := l.hooks.Fire(ctx, in)
+	l.report(ctx, r.call, in.Event, d)
+	return d
+}
+
 // retry sends the reason to the model as a prompt.
 func (r *round) retry(ctx context.Context, m mRound, reason string) (next *mRound, ended bool, err error) {
 	rec := &userRecord{}
-	if r.loop.has(hooks.BeforeAgent) {
+	if r.history.conversation && r.loop.has(hooks.BeforeAgent) {
 		r.loop.beforeAgent(ctx, r.call, reason, rec)
 	}
 	none := func(int, translate.Part) (translate.Part, bool) { return translate.Part{}, true }

@@ -29,7 +29,7 @@ type round struct {
 // the agent has its answer.
 func (a *answer) round(ctx context.Context, send *translate.Request) (next *mRound, err error) {
 	a.failure = failure{}
-	a.calls++
+	a.asked++
 	reply, err := a.call.Upstream.Generate(ctx, send.Model, send.Raw)
 	if err != nil {
 		a.failure = unreachable
@@ -299,6 +299,7 @@ func (r *round) settle(ctx context.Context) (*mRound, error) {
 		calls, at := callsOf(parts)
 		vs := r.loop.beforeTools(ctx, r.call, calls, index)
 		r.taskEvents(ctx, calls, vs)
+		r.subagentCalls(ctx, calls, vs)
 		for k := range vs {
 			r.loop.permissionDenied(ctx, r.call, calls[k], &vs[k])
 		}

@@ -50,6 +50,10 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 	if err != nil {
 		return nil, err
 	}
+	if err := h.findSubagent(ctx); err != nil {
+		return nil, err
+	}
+	sub = sub || c.sub != nil
 	h.sub = h.conversation && sub
 	h.conversation = h.conversation && !sub
 	h.transcribe(ctx)
@@ -58,6 +62,9 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 		if err = l.storeDown(ctx, c, err); err != nil {
 			return nil, err
 		}
+	}
+	if err := h.subagentStart(ctx); err != nil {
+		return nil, err
 	}
 	if err := h.newPrompt(ctx); err != nil {
 		return nil, err

@@ -162,9 +162,10 @@ func (l *live) Run(ctx context.Context, c toolloop.Call, out toolloop.Sink) erro
 // service answers reports with the hooks at work.
 func (l *live) service() *reported.Service {
 	return &reported.Service{
-		Desk: l.desk,
-		Log:  l.log,
-		Has:  func(ev hooks.Event) bool { return l.current().Has(ev) },
+		Desk:     l.desk,
+		Observed: toolloop.Observed,
+		Log:      l.log,
+		Has:      func(ev hooks.Event) bool { return l.current().Has(ev) },
 		Fire: func(ctx context.Context, in hooks.Input) hooks.Decision {
 			g := l.hold()
 			defer g.release()

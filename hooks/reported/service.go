@@ -24,7 +24,9 @@ type Service struct {
 	// EndSession ends the sessions of an id, with their hooks, and gives their
 	// number.
 	EndSession func(ctx context.Context, id, reason string) int
-	Log        *slog.Logger
+	// Observed says how events are seen beside reports; others are reported.
+	Observed map[hooks.Event]Observation
+	Log      *slog.Logger
 }
 
 // Report fires the event of a document and gives the answer for the reporter.
@@ -71,23 +73,21 @@ const (
 	ByAgent Sight = "reported" // only the agent knows
 )
 
-// sights of events; others are reported.
-var sights = map[hooks.Event]Sight{
-	hooks.BeforeAgent: OnWire, hooks.AfterAgent: OnWire, hooks.BeforeModel: OnWire, hooks.BeforeToolSelection: OnWire, hooks.AfterModel: OnWire,
-	hooks.BeforeTool: OnWire, hooks.AfterTool: OnWire, hooks.StopFailure: OnWire, hooks.TaskCreated: OnWire, hooks.TaskCompleted: OnWire,
-	hooks.SessionStart: Derived, hooks.SessionEnd: Derived, hooks.PreCompress: Derived, hooks.PostCompact: Derived, hooks.QueryEnd: Derived,
-	hooks.SubagentStart: Derived, hooks.SubagentStop: Derived, hooks.InstructionsLoaded: Derived, hooks.CwdChanged: Derived,
-	hooks.FileChanged: Derived, hooks.TeammateIdle: Derived, hooks.PermissionDenied: Derived,
+// Observation is how an event is seen by whoever reads the wire. The zero value
+// is an event that must be reported.
+type Observation struct {
+	Sight    Sight
+	Enforced bool // a hook's no is carried out on the wire
+	// Agents are those of whose events it can tell; nil for all.
+	Agents []string
 }
-
-// enforced are the events of which a hook's no is carried out on the wire.
-var enforced = []hooks.Event{hooks.BeforeAgent, hooks.AfterAgent, hooks.BeforeModel, hooks.BeforeToolSelection, hooks.AfterModel, hooks.BeforeTool, hooks.AfterTool}
 
 // Capability says of one event how it is seen and how a hook's no is carried out.
 type Capability struct {
 	Event    hooks.Event       `json:"event"`
 	Names    map[string]string `json:"names"` // by dialect, where it is called otherwise
 	Observed Sight             `json:"observed"`
+	Agents   []string          `json:"agents,omitempty"` // of which it is observed; none stands for all
 	// Enforced is "wire", "reporter" where it is for the reporter to obey, "" for
 	// an event that cannot be held back.
 	Enforced string `json:"enforced"`
@@ -100,8 +100,9 @@ func (s *Service) Capabilities() []Capability {
 	blockable := dialect.Blockable()
 	for _, ev := range hooks.Events() {
 		c := Capability{Event: ev, Names: map[string]string{}, Observed: ByAgent, Hooks: s.Has(ev)}
-		if at, ok := sights[ev]; ok {
-			c.Observed = at
+		at, ok := s.Observed[ev]
+		if ok {
+			c.Observed, c.Agents = at.Sight, at.Agents
 		}
 		for name, d := range dialects {
 			for _, l := range d {
@@ -117,7 +118,7 @@ func (s *Service) Capabilities() []Capability {
 			name = string(ev)
 		}
 		switch {
-		case slices.Contains(enforced, ev):
+		case at.Enforced:
 			c.Enforced = "wire"
 		case slices.Contains(blockable, name):
 			c.Enforced = "reporter"
