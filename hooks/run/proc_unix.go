@@ -18,6 +18,17 @@ func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 func groupAlive(p *os.Process) bool { return syscall.Kill(-p.Pid, 0) == nil }
 
+// ours reports whether a folder is this user's and no other may write to it. One
+// that is not there is: starting there tells so.
+func ours(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return true
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Uid == uint32(os.Geteuid()) && info.Mode().Perm()&0o002 == 0 //nolint:gosec // a uid fits
+}
+
 // pending looks at a pipe without waiting: nil when it is open and empty.
 func pending(f *os.File) error {
 	conn, err := f.SyscallConn()

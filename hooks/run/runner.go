@@ -95,6 +95,11 @@ func (r *Runner) Handle(ctx context.Context, h *hooks.Hook, in []byte, env hooks
 		}
 		return p.handle(ctx, in)
 	}
+	// A report may come from another user of this machine: a command like
+	// ./guard.sh must not start what that one has put into a folder.
+	if env.Cwd != r.dir && !ours(env.Cwd) {
+		env.Cwd = ""
+	}
 	return r.spawn(ctx, h, in, env)
 }
 

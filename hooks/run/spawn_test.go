@@ -150,3 +150,23 @@ func TestSpawnBackgroundChild(t *testing.T) {
 	}
 	killChild(t, res.Stdout)
 }
+
+// A folder that others may write to is not entered for the asking.
+func TestForeignFolder(t *testing.T) {
+	own, open := t.TempDir(), t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for dir, script := range map[string]string{own: "printf own", open: "printf foreign"} {
+		if err := os.WriteFile(filepath.Join(dir, "guard.sh"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRunner(t, Options{Dir: own})
+	for _, command := range []string{"./guard.sh", `"$CLAUDE_PROJECT_DIR"/guard.sh`} {
+		res := r.Handle(t.Context(), &hooks.Hook{Type: "command", Command: command}, nil, hooks.Env{Cwd: open})
+		if res.Err != nil || string(res.Stdout) != "own" {
+			t.Errorf("%s: got %q, %v", command, res.Stdout, res.Err)
+		}
+	}
+}
