@@ -33,6 +33,7 @@ type gateway struct {
 	prints  map[string][sha256.Size]byte // of the files that were read
 	watcher *watcher                     // nil while nothing is watched
 	held    []string                     // files whose change a hook objected to
+	forgets bool                         // the ledger is in memory since there was no hook at first
 }
 
 type gatewayOptions struct {
@@ -73,6 +74,7 @@ func newGateway(o gatewayOptions) (*gateway, error) {
 	}
 	state := o.cfg.State
 	if !slices.ContainsFunc(hooks.Events(), gen.Has) && !o.cfg.Repair {
+		g.forgets = state.Store != config.StoreMemory
 		state.Store = config.StoreMemory // there will be nothing to remember
 	}
 	g.store, err = openLedger(state, w.state, o.log)

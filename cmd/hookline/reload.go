@@ -63,6 +63,10 @@ func (g *gateway) reload(files []string) {
 		changes = []string{"nothing that counts"}
 	}
 	log.Info("configuration changed", "files", strings.Join(files, ", "), "changes", strings.Join(changes, "; "), "hooks", next.plan.running())
+	if g.forgets && next.plan.running() > 0 {
+		g.forgets = false // told once
+		log.Warn("what hooks change is forgotten when hookline ends: it began without hooks, and so without a ledger on disk", "hint", "restart hookline")
+	}
 	if fixed := needRestart(old.cfg, next.cfg); len(fixed) > 0 {
 		log.Warn("some changes count from the next start on", "keys", strings.Join(fixed, ", "), "hint", "restart hookline")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/tidwall/gjson"
 
 	"github.com/hookline-proxy/hookline/hooks"
 )
@@ -68,8 +69,10 @@ func NewDesk() *Desk {
 	return d
 }
 
-// Wire fires an event that was seen on the wire, unless it was reported: then its
-// decision counts, but for what the agent adds itself.
+// Wire fires an event that was seen on the wire, unless it was reported with the
+// very same content: then its decision counts, but for what the agent adds itself.
+// An id alone is not enough: whoever can report could else answer for a call that
+// its hooks have not seen.
 func (d *Desk) Wire(ctx context.Context, in hooks.Input, fire Fire) hooks.Decision {
 	out, _ := d.join(ctx, wire, in, fire)
 	return out
@@ -120,6 +123,9 @@ func (d *Desk) other(at origin, in *hooks.Input, what []mark) *firing {
 		session = ""
 	}
 	for _, w := range what {
+		if w.loose && at == report {
+			continue
+		}
 		k := key{at, in.Event, session, w.sum}
 		f, ok := d.fired.Get(k)
 		if !ok || time.Since(f.at) > f.lasts {
@@ -137,6 +143,7 @@ func (d *Desk) other(at origin, in *hooks.Input, what []mark) *firing {
 type mark struct {
 	sum   [16]byte
 	local bool // within its session alone
+	loose bool // says nothing of the content: a report finds the wire by it, not the other way
 }
 
 // identity are the marks of an event, the surest first, and how long they hold;
@@ -144,17 +151,28 @@ type mark struct {
 func identity(in *hooks.Input) ([]mark, time.Duration) {
 	switch in.Event {
 	case hooks.BeforeTool, hooks.AfterTool:
-		for _, k := range []string{"tool_call_id", "tool_use_id"} {
-			if id := in.Text(k); id != "" {
-				return []mark{{sum: hash("id", id)}}, byID
+		call := []string{in.Subject(), string(hooks.Object(hooks.Members(in.Field("tool_input"))))}
+		id, lasts := in.Text("tool_call_id"), byID
+		if id == "" {
+			id = in.Text("tool_use_id")
+		}
+		loose := mark{sum: hash("id", id), loose: true}
+		if id == "" {
+			loose, lasts = mark{sum: hash(append([]string{"call"}, call...)...), loose: true}, byContent
+		}
+		content := append([]string{"content", id}, call...)
+		if in.Event == hooks.AfterTool {
+			content = []string{"result", id, gjson.GetBytes(in.Field("tool_response"), "llmContent").String()}
+			if in.Text("tool_call_id") == "" && in.Text("tool_use_id") == "" {
+				content = append(content, call...)
 			}
 		}
-		return []mark{{sum: hash(in.Subject(), string(hooks.Object(hooks.Members(in.Field("tool_input")))))}}, byContent
+		return []mark{{sum: hash(content...)}, loose}, lasts
 	case hooks.BeforeAgent:
 		return []mark{{sum: hash(in.Text("prompt"))}}, byContent
 	case hooks.AfterAgent:
 		// After another try the agent has both answers as one.
-		return []mark{{sum: hash(in.Text("prompt_response"))}, {sum: hash("end of turn"), local: true}}, byContent
+		return []mark{{sum: hash(in.Text("prompt_response"))}, {sum: hash("end of turn"), local: true, loose: true}}, byContent
 	case hooks.SessionStart, hooks.SessionEnd, hooks.PreCompress, hooks.PostCompact:
 		return []mark{{sum: hash("session"), local: true}}, byContent
 	case hooks.SubagentStart, hooks.SubagentStop:

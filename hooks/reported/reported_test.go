@@ -123,6 +123,11 @@ func TestDesk(t *testing.T) {
 		fires  bool
 	}
 	call := func(session, id string) hooks.Input { return in(hooks.BeforeTool, session, "tool_call_id", id) }
+	result := func(session, id, out string) hooks.Input {
+		i := in(hooks.AfterTool, session, "tool_call_id", id)
+		i.Fields = append(i.Fields, hooks.Field{Key: "tool_response", Value: hooks.Object([]hooks.Field{{Key: "llmContent", Value: hooks.Quote(out)}})})
+		return i
+	}
 	prompt := func(session, text string) hooks.Input { return in(hooks.BeforeAgent, session, "prompt", text) }
 	for _, tc := range []struct {
 		name  string
@@ -130,6 +135,11 @@ func TestDesk(t *testing.T) {
 	}{
 		{"wire, then report", []step{{false, 0, call("s", "1"), true}, {true, time.Minute, in(hooks.BeforeTool, "s", "tool_use_id", "1"), false}}},
 		{"report, then wire", []step{{true, 0, prompt("s", "hi"), true}, {false, time.Second, prompt("s", "hi"), false}}},
+		{"a report of a call's id with other arguments", []step{{true, 0, in(hooks.BeforeTool, "s", "tool_call_id", "1", "tool_name", "ls"), true},
+			{false, 0, in(hooks.BeforeTool, "s", "tool_call_id", "1", "tool_name", "rm"), true}}},
+		{"a result that was reported", []step{{true, 0, result("s", "1", "out"), true}, {false, 0, result("s", "1", "out"), false}}},
+		{"a result that was reported as another", []step{{true, 0, result("s", "1", "out"), true}, {false, 0, result("s", "1", "secret"), true}}},
+		{"an end that was reported first", []step{{true, 0, in(hooks.AfterAgent, "s", "prompt_response", "x"), true}, {false, 0, in(hooks.AfterAgent, "s", "prompt_response", "y"), true}}},
 		{"another call", []step{{false, 0, call("s", "1"), true}, {true, 0, call("s", "2"), true}}},
 		{"another session that the wire knows", []step{{false, 0, call("s", "1"), true}, {false, 0, call("o", "2"), true}, {true, 0, call("o", "1"), true}}},
 		{"a session that goes by another name", []step{{false, 0, call("derived", "1"), true}, {true, 0, call("own", "1"), false}}},
