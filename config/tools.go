@@ -175,8 +175,8 @@ func extensions(toolName, user string, p Place) []Source {
 	return all
 }
 
-// overrides say in which folders an extension is on: "/work/*" and below,
-// "!/work/" not there. The last one that fits counts; where none does it is on.
+// overrides say in which folders an extension is on: "/app/*" and below,
+// "!/app/" not there. The last one that fits counts; where none does it is on.
 type overrides map[string]struct {
 	Overrides []string `json:"overrides"`
 }

@@ -92,7 +92,7 @@ func (d *driver) open() error {
 
 func (d *driver) restart() {
 	for i := range d.loops {
-		d.loops[i] = toolloop.New(toolloop.Options{Hooks: d, Store: d.store, FailMode: toolloop.FailClosed, Cwd: "/work", Now: func() time.Time { return time.Unix(0, 0) }})
+		d.loops[i] = toolloop.New(toolloop.Options{Hooks: d, Store: d.store, FailMode: toolloop.FailClosed, Cwd: "/app", Now: func() time.Time { return time.Unix(0, 0) }})
 	}
 }
 

@@ -109,7 +109,7 @@ func newTalk(t *testing.T, on map[hooks.Event]func(hooks.Input) hooks.Decision, 
 	f := &fires{on: on}
 	mem := store.NewMemory(store.MemoryOptions{})
 	return &talk{t: t, hooks: f, model: &model{t: t, answers: answers}, session: "s1",
-		loop: toolloop.New(toolloop.Options{Hooks: f, Store: mem, Cwd: "/work"})}
+		loop: toolloop.New(toolloop.Options{Hooks: f, Store: mem, Cwd: "/app"})}
 }
 
 func (a *talk) Start(*toolloop.Reply) error   { return nil }

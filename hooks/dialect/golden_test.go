@@ -82,7 +82,7 @@ func golden(t *testing.T, file string, l *hooks.Listener) {
 
 // internal reads the event of a golden file: what fires, then its fields.
 func internal(t *testing.T, data []byte) hooks.Input {
-	in := hooks.Input{SessionID: "s1", TranscriptPath: "/t/s1.jsonl", Cwd: "/work", Time: time.Date(2026, 11, 30, 15, 4, 5, 0, time.UTC)}
+	in := hooks.Input{SessionID: "s1", TranscriptPath: "/t/s1.jsonl", Cwd: "/app", Time: time.Date(2026, 11, 30, 15, 4, 5, 0, time.UTC)}
 	members := hooks.Members(data)
 	if members == nil {
 		t.Fatal("the event is no JSON object")
