@@ -229,16 +229,23 @@ func TestStopFailureAndQueryEnd(t *testing.T) {
 	}
 }
 
+// compression is a call by which an agent has its history summed up.
+type compression struct{ agent, system, last string }
+
+func compressions() []compression {
+	return []compression{
+		{"gemini-cli", `{"text":"Distill the history into <state_snapshot>."}`, user("First, reason in your scratchpad. Then, generate the <state_snapshot>.")},
+		{"qwen-code", `{"text":"You are the component that summarizes."}`, user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")},
+	}
+}
+
 // A summary that an agent asks for is told with its text.
 func TestPostCompact(t *testing.T) {
-	for agent, c := range map[string]struct{ system, last string }{
-		"gemini-cli": {`{"text":"Distill the history into <state_snapshot>."}`, user("First, reason in your scratchpad. Then, generate the <state_snapshot>.")},
-		"qwen-code":  {`{"text":"You are the component that summarizes."}`, user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")},
-	} {
-		t.Run(agent, func(t *testing.T) {
+	for _, c := range compressions() {
+		t.Run(c.agent, func(t *testing.T) {
 			var log []string
 			a := newTalk(t, telling(&log, map[hooks.Event][]string{hooks.PostCompact: {"trigger", "compact_summary"}, hooks.QueryEnd: nil}), []string{said(text("<state_")), stop(text("snapshot>"))})
-			a.agent, a.system = agent, c.system
+			a.agent, a.system = c.agent, c.system
 			a.send(c.last)
 			a.loop.Close(context.Background(), "exit")
 			if diff := cmp.Diff([]string{`PostCompact "auto" "<state_snapshot>"`}, log); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,9 @@ const subagentStarts = 10 * time.Minute
 // maxTaskTexts bounds the texts of a first turn that may be a subagent's task.
 const maxTaskTexts = 16
 
+// subagentEvents reports whether hooks listen to what tells subagents from others.
 func (l *Loop) subagentEvents() bool {
-	return l.has(hooks.SubagentStart) || l.has(hooks.SubagentStop) || l.agentEvents()
+	return l.agentEvents() || slices.ContainsFunc([]hooks.Event{hooks.SubagentStart, hooks.SubagentStop, hooks.BeforeTool, hooks.AfterTool}, l.has)
 }
 
 // subagents are the entries by which the first requests of the subagents that
