@@ -97,6 +97,10 @@ func serve(ctx context.Context, o serveOptions, errOut io.Writer) error {
 	return drain(g, o.drain, signals, log)
 }
 
+// hooksEnd is how long hooks have to end when nothing else is waited for: a little
+// more than those get that have to be killed.
+const hooksEnd = 3 * time.Second
+
 // drain waits for calls under way until the time is up or a signal comes.
 func drain(g *gateway, patience time.Duration, signals <-chan os.Signal, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -108,6 +112,12 @@ func drain(g *gateway, patience time.Duration, signals <-chan os.Signal, log *sl
 	case err = <-done:
 	case s := <-signals:
 		log.Warn("ending at once", "signal", s.String())
+		cancel() // cuts the calls, and ends their hooks, which would outlive this process
+		select {
+		case <-done:
+		case <-signals:
+		case <-time.After(hooksEnd):
+		}
 		return exitCode(exitFailed)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

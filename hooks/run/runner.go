@@ -121,6 +121,18 @@ func (r *Runner) Close() error {
 	return nil
 }
 
+// enter makes Close wait for the caller, until its background.Done; false when the
+// Runner is closed.
+func (r *Runner) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sealed || r.stopped.Err() != nil {
+		return false
+	}
+	r.background.Add(1)
+	return true
+}
+
 // inBackground runs f in a goroutine that Close waits for; when Close waits
 // already, at once.
 func (r *Runner) inBackground(f func()) {

@@ -13,9 +13,10 @@ const pipeRoom = 4 << 10
 
 // spawn runs a hook as a process of its own for one event.
 func (r *Runner) spawn(ctx context.Context, h *hooks.Hook, in []byte, env hooks.Env) hooks.Result {
-	if r.stopped.Err() != nil {
+	if !r.enter() {
 		return hooks.Result{Err: errClosed}
 	}
+	defer r.background.Done()
 	if ctx.Err() != nil {
 		return hooks.Result{Err: hooks.Failuref(hooks.FailureCanceled, "canceled before its start")}
 	}
