@@ -1,12 +1,7 @@
 package shield
 
 import (
-	"bytes"
-	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,35 +12,20 @@ import (
 // what is restored is what was sent, a second pass finds nothing new, and so it
 // is when the model's answer is cut at random.
 func TestCases(t *testing.T) {
-	shared := os.Getenv("HOOKLINE_SHARED")
-	if shared == "" {
-		t.Skip("HOOKLINE_SHARED is not set: the detection cases stand there")
-	}
-	lines, err := os.ReadFile(filepath.Join(shared, "pii", "presidio_cases.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets, err := exec.Command("python3", filepath.Join(shared, "pii", "gen_secrets.py"), "7").Output()
-	if err != nil {
-		t.Logf("no secrets: %v", err)
-	}
+	list := sharedTexts(t, "7")
 	s := both(t, placeholders)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	n, again := 0, 0
-	for line := range bytes.Lines(append(lines, secrets...)) {
-		var c struct{ Text string }
-		if err := json.Unmarshal(line, &c); err != nil {
-			t.Fatal(err)
-		}
+	for _, text := range list {
 		n++
 		call := s.Call("r", "tenant", "session")
-		body := `{"contents":[` + user(c.Text) + `]}`
+		body := `{"contents":[` + user(text) + `]}`
 		out, err := call.Request(gemini.Wire{}, "m", []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if twice, err := call.Body(out); err != nil || string(twice) != string(out) {
-			t.Logf("%q: a second pass makes %s of %s (%v)", c.Text, twice, out, err)
+			t.Logf("%q: a second pass makes %s of %s (%v)", text, twice, out, err)
 			again++
 		}
 		said := texts([]string{string(out)}, gemini.LeafText)
@@ -63,11 +43,11 @@ func TestCases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nested := strings.Contains(c.Text, `\n`) && strings.Contains(c.Text, `\"`)
+		nested := strings.Contains(text, `\n`) && strings.Contains(text, `\"`)
 		// A value with escapes in a document in a document that is a streamed text
 		// comes back with the escapes of one document only.
-		if got := texts(a.docs, gemini.LeafText); got != c.Text && !nested {
-			t.Errorf("restored %q, want %q, by way of %q", got, c.Text, strings.Join(m.events, ""))
+		if got := texts(a.docs, gemini.LeafText); got != text && !nested {
+			t.Errorf("restored %q, want %q, by way of %q", got, text, strings.Join(m.events, ""))
 		}
 	}
 	// The name in a placeholder counts as a word of context for what stands by it.
