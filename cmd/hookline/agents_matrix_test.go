@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,12 +14,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hookline-proxy/hookline/cmd/hookline/internal/scripted"
+	"github.com/hookline-proxy/hookline/toolloop/store/storetest"
 )
 
 var matrixFile = flag.String("matrix", "", "write the matrix of agents and hook results to this file, as Markdown")
 
 // matrixRedact runs the same conversations with redaction on: nothing may differ.
 var matrixRedact = flag.Bool("matrix-redact", false, "run the matrix with redaction on")
+
+// matrixStore is where hookline keeps the ledger.
+var matrixStore = flag.String("matrix-store", "", "run the whole matrix with this store: memory, embedded or redis; the default is embedded, and the others for some agents")
+
+// storeAgents are enough for every day: one has tools of its own and starts
+// sessions, one is given parsed calls, one reads the array and loses signatures.
+var storeAgents = []string{"Gemini CLI acp", "@google/genai chat-stream", "generative-ai-go chat-stream"}
 
 // matrix is the outcome of the test: agent, then scenario.
 type matrix struct {
@@ -81,14 +90,41 @@ func TestAgentsMatrix(t *testing.T) {
 		}
 	})
 	for _, a := range list {
-		t.Run(strings.ReplaceAll(a.String(), "/", "_"), func(t *testing.T) {
-			t.Parallel()
-			matrixRow(t, a, m)
-		})
+		for _, kind := range rowStores(a) {
+			name := a.String()
+			if kind != "embedded" {
+				name += " " + kind
+			}
+			t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+				t.Parallel()
+				matrixRow(t, a, kind, m)
+			})
+		}
 	}
 }
 
-func matrixRow(t *testing.T, a agent, m *matrix) {
+// rowStores are the stores to run an agent with.
+func rowStores(a agent) []string {
+	switch {
+	case *matrixStore != "":
+		return []string{*matrixStore}
+	case slices.Contains(storeAgents, a.String()):
+		return []string{"embedded", "memory", "redis"}
+	}
+	return []string{"embedded"}
+}
+
+// withStore is the state of a hookline that keeps its ledger in that store.
+func withStore(t *testing.T, kind string) map[string]any {
+	t.Helper()
+	state := map[string]any{"dir": t.TempDir(), "store": kind}
+	if kind == "redis" {
+		state["redis"] = map[string]any{"url": storetest.StartRedis(t).URL}
+	}
+	return state
+}
+
+func matrixRow(t *testing.T, a agent, kind string, m *matrix) {
 	script, tool := scripted.Script(matrixScript), asIs
 	if a.cli {
 		script, tool = cliScript, cliRun
@@ -96,13 +132,16 @@ func matrixRow(t *testing.T, a agent, m *matrix) {
 	model := scripted.New(scripted.Options{Script: script})
 	ts := httptest.NewServer(model)
 	t.Cleanup(ts.Close)
-	g := startHookline(t, ts.URL, map[string]any{"hooks": matrixHooks(tool), "redact": map[string]any{"enabled": *matrixRedact}})
+	g := startHookline(t, ts.URL, map[string]any{
+		"hooks": matrixHooks(tool), "redact": map[string]any{"enabled": *matrixRedact}, "state": withStore(t, kind),
+	})
 	for _, r := range holdScenarios(t, a, g.url, model, turnsOn) {
 		m.set(a.String(), r.scenario, len(r.problems) == 0)
 		for _, p := range r.problems {
 			t.Errorf("%s, %s: %s", r.model, r.scenario, p)
 		}
 	}
+	t.Logf("%d conversations with the store %s", 2*len(scenarios), kind)
 }
 
 // held is a conversation that was held, with what went wrong.

@@ -20,8 +20,9 @@ import (
 var restartAll = flag.Bool("restart-all", false, "test restarts and replicas with every agent, not only with some")
 
 // restartAgents are enough for every day: one spreads an answer over contents,
-// one loses ids and signatures and reads the array, one builds its history anew.
-var restartAgents = []string{"@google/genai afc-stream", "generative-ai-go chat", "@ai-sdk/google stream"}
+// one loses ids and signatures and reads the array, one builds its history anew,
+// one has tools of its own.
+var restartAgents = []string{"@google/genai afc-stream", "generative-ai-go chat", "@ai-sdk/google stream", "Gemini CLI acp"}
 
 // front hands each request to a hookline of its choice, one request at a time.
 type front struct {
@@ -61,8 +62,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestAgentsRestart kills hookline before every request of a conversation, with
 // no time to say goodbye. The store in a file must hold all that it knew.
 func TestAgentsRestart(t *testing.T) {
-	throughFront(t, func(t *testing.T, model string) func() (*gateway, error) {
-		file := configure(t, model, map[string]any{"hooks": matrixHooks(asIs)})
+	throughFront(t, func(t *testing.T, model string, hooks map[string]any) func() (*gateway, error) {
+		file := configure(t, model, map[string]any{"hooks": hooks})
 		var g *gateway
 		t.Cleanup(func() {
 			if g != nil {
@@ -85,12 +86,12 @@ func TestAgentsRestart(t *testing.T) {
 // TestAgentsReplicas spreads the requests of a conversation over two hooklines
 // that share a Redis server.
 func TestAgentsReplicas(t *testing.T) {
-	throughFront(t, func(t *testing.T, model string) func() (*gateway, error) {
+	throughFront(t, func(t *testing.T, model string, hooks map[string]any) func() (*gateway, error) {
 		redis := storetest.StartRedis(t)
 		var both []*gateway
 		for range 2 {
 			both = append(both, startHookline(t, model, map[string]any{
-				"hooks": matrixHooks(asIs),
+				"hooks": hooks,
 				"state": map[string]any{"dir": t.TempDir(), "store": "redis", "redis": map[string]any{"url": redis.URL}},
 			}))
 		}
@@ -104,23 +105,28 @@ func TestAgentsReplicas(t *testing.T) {
 
 // throughFront holds the scenarios, two turns on, with requests that open sends
 // to one hookline or another.
-func throughFront(t *testing.T, open func(t *testing.T, model string) func() (*gateway, error)) {
-	for _, a := range agents(t) {
+func throughFront(t *testing.T, open func(t *testing.T, model string, hooks map[string]any) func() (*gateway, error)) {
+	for _, a := range append([]agent{geminiCLI("acp")}, agents(t)...) {
 		if !*restartAll && !slices.Contains(restartAgents, a.String()) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(a.String(), "/", "_"), func(t *testing.T) {
 			t.Parallel()
-			model := scripted.New(scripted.Options{Script: matrixScript})
+			script, tool := scripted.Script(matrixScript), asIs
+			if a.cli {
+				script, tool = cliScript, cliRun
+			}
+			model := scripted.New(scripted.Options{Script: script})
 			ts := httptest.NewServer(model)
 			t.Cleanup(ts.Close)
-			fs := httptest.NewServer(&front{next: open(t, ts.URL)})
+			fs := httptest.NewServer(&front{next: open(t, ts.URL, matrixHooks(tool))})
 			t.Cleanup(fs.Close)
 			for _, r := range holdScenarios(t, a, fs.URL, model, 2) {
 				for _, p := range r.problems {
 					t.Errorf("%s, %s: %s", r.model, r.scenario, p)
 				}
 			}
+			t.Logf("%d conversations", 2*len(scenarios))
 		})
 	}
 }
