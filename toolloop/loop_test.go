@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"github.com/hookline-proxy/hookline/hooks"
 )
@@ -284,5 +285,27 @@ func TestResultSentTwiceGoesUpOnce(t *testing.T) {
 	}
 	if fired != 1 {
 		t.Errorf("AfterTool fired %d times", fired)
+	}
+}
+
+// A hook that always asks for one more call must come to an end.
+func TestTailsAreBounded(t *testing.T) {
+	a := newTalk(t, decide{hooks.AfterTool: func(hooks.Input) hooks.Decision {
+		return hooks.Decision{Tail: &hooks.TailCall{Name: "again", Args: json.RawMessage(`{}`)}}
+	}},
+		[]string{stop(call("1", "first", `{}`, "c2ln"))}, []string{stop(text("Done."))})
+	a.send(user("go"))
+	a.send(results(result("1", "first", `{"output":"x"}`)))
+	tails := 0
+	for ; strings.Contains(a.last(), "functionCall") && tails < 100; tails++ {
+		id := gjson.Get(a.last(), "parts.0.functionCall.id").Str
+		a.send(results(result(id, "again", `{"output":"x"}`)))
+	}
+	if tails != 25 {
+		t.Errorf("%d tail calls, wanted 25", tails)
+	}
+	want := lines(user("go"), `{"role":"model","parts":[`+call("1", "first", `{}`, "c2ln")+`]}`, `{"parts":[`+result("1", "first", `{"output":"x"}`)+`],"role":"user"}`)
+	if diff := cmp.Diff(want, a.model.shown()); diff != "" {
+		t.Errorf("model saw (-want +got):\n%s", diff)
 	}
 }

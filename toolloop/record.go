@@ -73,6 +73,7 @@ type tailRecord struct {
 	Args      []byte // as the agent is to run it
 	Rewritten bool
 	Context   string // of BeforeTool: appended to its result; "" for none
+	Depth     int    // how many tail calls this one makes of the model's call
 }
 
 // A userRecord says what became of a prompt.
@@ -88,7 +89,7 @@ const (
 	tagResult  = 'r'
 	tagPointer = 'p'
 	tagUser    = 'u'
-	recVersion = 2
+	recVersion = 3
 )
 
 var errRecord = errors.New("ledger entry is damaged")
@@ -283,6 +284,7 @@ func (r *resultRecord) encode() []byte {
 		e.bytes(t.Args)
 		e.bool(t.Rewritten)
 		e.string(t.Context)
+		e.int(t.Depth)
 	}
 	return e.b
 }
@@ -300,7 +302,7 @@ func decodeResult(b []byte) (*resultRecord, error) {
 		r.Output = nil
 	}
 	if d.bool() {
-		r.Tail = &tailRecord{ID: d.string(), Name: d.string(), Args: d.bytes(), Rewritten: d.bool(), Context: d.string()}
+		r.Tail = &tailRecord{ID: d.string(), Name: d.string(), Args: d.bytes(), Rewritten: d.bool(), Context: d.string(), Depth: d.int()}
 	}
 	return r, d.err
 }

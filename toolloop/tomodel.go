@@ -439,7 +439,7 @@ func (h *history) tailResults(ctx context.Context, r, before *run) error {
 	h.prompts(r)
 	h.changed = true
 	slots := h.slots
-	origin := map[*item]string{}
+	origin := map[*item]extension{}
 	place := map[*item]int{}
 	for i := range before.calls {
 		c := &before.calls[i]
@@ -452,7 +452,7 @@ func (h *history) tailResults(ctx context.Context, r, before *run) error {
 		}
 		for j := range r.results {
 			if r.results[j].call == c {
-				origin[&r.results[j]], place[&r.results[j]] = slots[k].name, k
+				origin[&r.results[j]], place[&r.results[j]] = extension{slots[k].name, slots[k].tail.Depth}, k
 			}
 		}
 	}

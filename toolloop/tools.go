@@ -18,9 +18,9 @@ import (
 )
 
 // fire runs AfterTool for the results of a run that no record is known of, and
-// records what becomes of them. origin names the first requested tool of results
+// records what becomes of them. origin tells what those results extend
 // that answer tail calls.
-func (h *history) fire(ctx context.Context, r *run, origin map[*item]string) error {
+func (h *history) fire(ctx context.Context, r *run, origin map[*item]extension) error {
 	l := h.loop
 	var fresh []*item
 	for i := range r.results {
@@ -55,7 +55,7 @@ func (h *history) fire(ctx context.Context, r *run, origin map[*item]string) err
 
 // once fires AfterTool for one result, unless another request is at it: then it
 // waits for that one's outcome.
-func (h *history) once(ctx context.Context, res *item, origin string) (*resultRecord, error) {
+func (h *history) once(ctx context.Context, res *item, origin extension) (*resultRecord, error) {
 	key := h.keys.result(res.call.shown, res.body, res.repeat)
 	fire := func(ctx context.Context) ([]byte, error) {
 		v := h.afterTool(ctx, res, origin).encode()
@@ -78,13 +78,24 @@ func (it *item) toolName() string {
 	return it.part.Name
 }
 
+// extension says what a tail call's result extends. The zero value is for the
+// result of a call that the model made.
+type extension struct {
+	name  string // of the tool that the model called
+	depth int    // how many tail calls there were so far
+}
+
+// maxTails bounds the tail calls that one call of the model may be followed by:
+// a hook that always asks for one more would keep the agent busy for ever.
+const maxTails = 25
+
 // afterTool fires AfterTool for one result and says what becomes of it.
-func (h *history) afterTool(ctx context.Context, res *item, origin string) *resultRecord {
+func (h *history) afterTool(ctx context.Context, res *item, origin extension) *resultRecord {
 	in := h.loop.input(h.call, hooks.AfterTool, res.toolName(), 0, []hooks.Field{
 		{Key: "tool_name", Value: quote(res.toolName())},
 		{Key: "tool_input", Value: object(res.call.part.Body)},
 		{Key: "tool_response", Value: toolResponse(res.part.Body)},
-	}, toolFields(origin, res.call.part.ID)...)
+	}, toolFields(origin.name, res.call.part.ID)...)
 	d := h.loop.hooks.Fire(ctx, in)
 	h.loop.report(ctx, h.call, in.Event, d)
 	rec := &resultRecord{}
@@ -115,17 +126,21 @@ func toolFields(origin, id string) []hooks.Field {
 
 // tailCall takes the tail call that an AfterTool hook asked for through
 // BeforeTool, and records what is to become of the result.
-func (h *history) tailCall(ctx context.Context, res *item, tc *hooks.TailCall, origin string, rec *resultRecord) {
-	if origin == "" {
-		origin = res.toolName()
+func (h *history) tailCall(ctx context.Context, res *item, tc *hooks.TailCall, origin extension, rec *resultRecord) {
+	if origin.name == "" {
+		origin.name = res.toolName()
 	}
-	t := &tailRecord{Name: tc.Name, Args: object(tc.Args)}
+	if origin.depth >= maxTails {
+		h.loop.warn(ctx, h.call, "AfterTool: no more tail calls, the result stands", fmt.Errorf("%s was followed by %d tail calls, the limit", origin.name, maxTails))
+		return
+	}
+	t := &tailRecord{Name: tc.Name, Args: object(tc.Args), Depth: origin.depth + 1}
 	if res.call.part.ID != "" {
 		var d digester
 		sum := d.bytes(res.call.shown[:]).bytes(res.body[:]).string(tc.Name).bytes(t.Args).sum()
 		t.ID = "hl" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 	}
-	v := h.loop.beforeTool(ctx, h.call, translate.Part{ID: t.ID, Name: t.Name, Body: t.Args}, origin, 0)
+	v := h.loop.beforeTool(ctx, h.call, translate.Part{ID: t.ID, Name: t.Name, Body: t.Args}, origin.name, 0)
 	t.Context = v.context
 	switch v.kind {
 	case verdictStop:
