@@ -20,11 +20,15 @@ const (
 	Placeholder Action = "placeholder" // <EMAIL_ADDRESS_1>, restored on the way back
 	Block       Action = "block"       // masked, and the result says Blocked
 	Report      Action = "report"      // left as it is
+	Off         Action = "off"         // left as it is, and not told of
 )
 
 // maxKept is the longest value (bytes) that is kept for a placeholder or a
 // hash; what is longer is masked.
 const maxKept = 16 << 10
+
+// hashBytes is how much of a hash is shown.
+const hashBytes = 6
 
 // A Vault gives values placeholders that can be undone. Its methods are called
 // by one goroutine per stream, so a Vault that streams share is safe for
@@ -47,7 +51,7 @@ type actions struct {
 
 func (a Action) known() bool {
 	switch a {
-	case Mask, Partial, Hash, Placeholder, Block, Report:
+	case Mask, Partial, Hash, Placeholder, Block, Report, Off:
 		return true
 	}
 	return false
@@ -71,10 +75,8 @@ func (a *actions) set(e *Engine, o Options) error {
 		if !act.known() {
 			return fmt.Errorf("unknown action %q for %s", act, name)
 		}
-		if k, ok := entityByName[strings.ToUpper(name)]; ok {
-			a.of[int32(k)] = act
-		} else if n, ok := e.ruleNumber[name]; ok {
-			a.of[int32(numEntities)+int32(n)] = act
+		if k, ok := e.kindOf(name); ok {
+			a.of[k] = act
 		} else if name != "SECRET" {
 			return fmt.Errorf("unknown entity %q", name)
 		}
@@ -87,6 +89,25 @@ func (a *actions) set(e *Engine, o Options) error {
 		}
 	}
 	return nil
+}
+
+// kindOf finds an entity by its name or an alias, or a rule by its name.
+func (e *Engine) kindOf(name string) (int32, bool) {
+	if k, ok := entityByName[strings.ToUpper(name)]; ok {
+		return int32(k), true
+	}
+	n, ok := e.ruleNumber[name]
+	return int32(numEntities) + int32(n), ok
+}
+
+// ActionOf is what the engine does with matches of that name, which may be an
+// alias; "" for a name that it does not know.
+func (e *Engine) ActionOf(name string) Action {
+	k, ok := e.kindOf(name)
+	if !ok {
+		return ""
+	}
+	return e.acts.action(k)
 }
 
 func (a *actions) action(kind int32) Action {
@@ -115,7 +136,7 @@ func (e *Engine) replace(out []byte, kind int32, v []byte, vault Vault) []byte {
 		h.Write([]byte{0})
 		h.Write(v)
 		out = append(append(append(out, '['), name...), ':')
-		return append(hex.AppendEncode(out, h.Sum(nil)[:6]), ']')
+		return append(hex.AppendEncode(out, h.Sum(nil)[:hashBytes]), ']')
 	case Placeholder:
 		if vault != nil {
 			if n := vault.Placeholder(name, v); n > 0 {

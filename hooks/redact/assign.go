@@ -8,7 +8,11 @@ import (
 // assigned looks in b[a:e] for the value that is given to the secret whose
 // name ends at h.end.
 func (m *scanner) assigned(h hit, a, e int) {
-	kind := secretNames[m.e.literals[h.literal].index].kind
+	l := m.e.literals[h.literal]
+	kind := secretNames[l.index].kind
+	if m.inName(h.end-l.n, h.end) && m.isName(h.end) {
+		return // "<PASSWORD_1>" is no name of a field
+	}
 	s, quote, ok := m.valueStart(h, kind, e)
 	if !ok || s < a || s >= e {
 		return

@@ -59,14 +59,74 @@ func (m *scanner) sawContext(w *contextWord, end int) {
 	if w.n < 6 {
 		at |= 1
 	}
-	for _, k := range w.kinds {
-		m.context[k] = at
+	to := &m.context
+	if m.inName(end-w.n, end) {
+		to = &m.doubt
 	}
+	for _, k := range w.kinds {
+		to[k] = at
+	}
+}
+
+// nameReach is how far (bytes) the bracket before a word in a placeholder is.
+const nameReach = 64
+
+// inName reports whether the word b[s:end] may stand in the name of a
+// placeholder (<PHONE_NUMBER_1>) or a mask ([PHONE_NUMBER]), as far as what
+// stands before it tells. Names tell nothing about what stands beside them: a
+// text that was redacted once would be read differently the next time.
+func (m *scanner) inName(s, end int) bool {
+	for i := end - 1; i >= max(0, s-nameReach); i-- {
+		switch c := m.b[i]; {
+		case isUpper(c) || isDigit(c) || c == '_':
+		default:
+			return i < s && (c == '<' || c == '[')
+		}
+	}
+	return false
+}
+
+// isName reports whether the word that ends at end, which may stand in a name,
+// does.
+func (m *scanner) isName(end int) bool {
+	b := m.b[:min(m.i+1, len(m.b))]
+	i := min(end, len(b))
+	for i < len(b) && (isUpper(b[i]) || isDigit(b[i]) || b[i] == '_') {
+		i++
+	}
+	if i >= len(b) {
+		return true
+	}
+	switch b[i] {
+	case ']':
+		return true
+	case ':': // [PHONE_NUMBER:5f1c0a7be94d]
+		k := i + 1
+		for k < len(b) && isHex(b[k]) {
+			k++
+		}
+		return k == i+1+2*hashBytes && k < len(b) && b[k] == ']'
+	case '>':
+		k := i
+		for k > 0 && isDigit(b[k-1]) {
+			k--
+		}
+		return k < i && k > 0 && b[k-1] == '_'
+	}
+	return false
 }
 
 // near reports whether a context word of the kind stands near [s,e).
 func (m *scanner) near(k entity, s, e int) bool {
-	at := m.context[k]
+	if m.nearTo(m.context[k], s, e) {
+		return true
+	}
+	at := m.doubt[k]
+	return m.nearTo(at, s, e) && !m.isName(int(at>>1-m.base))
+}
+
+// nearTo reports whether the context word that was noted as at is near.
+func (m *scanner) nearTo(at int64, s, e int) bool {
 	if at == 0 {
 		return false
 	}
@@ -106,8 +166,7 @@ const (
 func (m *scanner) settle(i int, c byte) {
 	kept := m.waits[:0]
 	for _, w := range m.waits {
-		end := int(m.context[w.kind]>>1 - m.base)
-		if end > w.e && end <= w.e+contextAhead && m.near(w.kind, end-contextBack, end) {
+		if m.followed(w) {
 			score := max(w.v.score+0.35, minScore)
 			f := w.v.match(w.kind, w.s, w.e, score)
 			if score >= m.e.threshold && (m.e.allow == nil || !m.e.allow.passes(f.kind, m.b[f.s:f.e])) {
@@ -120,6 +179,17 @@ func (m *scanner) settle(i int, c byte) {
 		}
 	}
 	m.waits = kept
+}
+
+// followed reports whether a context word stands behind a match that waits.
+func (m *scanner) followed(w wait) bool {
+	for _, at := range [2]int64{m.context[w.kind], m.doubt[w.kind]} {
+		end := int(at>>1 - m.base)
+		if end > w.e && end <= w.e+contextAhead && m.near(w.kind, end-contextBack, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // insert puts a match where it belongs among the spans.

@@ -193,6 +193,16 @@ var entityByName = func() map[string]entity {
 	return m
 }()
 
+// Canonical is the name of an entity as spans have it, found by that name or one
+// of its aliases in any case; ok is false for others, as those of secrets.
+func Canonical(name string) (canonical string, ok bool) {
+	k, ok := entityByName[strings.ToUpper(name)]
+	if !ok {
+		return "", false
+	}
+	return entities[k].name, true
+}
+
 // Entities lists the names of the PII entities, in alphabetical order of their
 // families. Secrets have names of their own, see [Engine.Rules].
 func Entities() []string {

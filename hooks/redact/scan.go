@@ -53,7 +53,9 @@ type scanner struct {
 	pending []hit  // keywords whose values may follow
 	assign  hit    // the last word that names a secret; end is 0 for none
 	named   hit    // the one in the name of the field
-	context [numEntities]int64
+	// context is where the last word for an entity ends, and doubt where one does
+	// that may be in the name of a placeholder.
+	context, doubt [numEntities]int64
 
 	long   longSecret
 	swal   int // index in spans of the match that goes on, -1 for none
@@ -424,7 +426,10 @@ func (m *scanner) commit(e int) {
 			}
 			return int(x.kind - y.kind)
 		})
-		m.spans = append(m.spans, m.local...)
+		for _, f := range m.local {
+			f.s = wholeRune(m.b, f.s, 0) // a word may begin behind the first byte of a character
+			m.spans = append(m.spans, f)
+		}
 		m.local = m.local[:0]
 	}
 	if len(m.hits) > 0 {

@@ -110,17 +110,27 @@ func (s *Stream) step(final bool) []byte {
 	return s.out
 }
 
-// wholeRune moves to back over an incomplete character at its end.
+// wholeRune moves to back to the start of the character that it cuts, be it that
+// its rest has not come or that it stands in b.
 func wholeRune(b []byte, to, from int) int {
 	for i := to - 1; i >= from && to-i < utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
-			if to == len(b) && !utf8.FullRune(b[i:to]) {
+			if cutsRune(b, i, to) {
 				return i
 			}
 			break
 		}
 	}
 	return to
+}
+
+// cutsRune reports whether the character that starts at i goes on behind to.
+func cutsRune(b []byte, i, to int) bool {
+	if !utf8.FullRune(b[i:]) {
+		return true
+	}
+	_, n := utf8.DecodeRune(b[i:])
+	return i+n > to
 }
 
 // render lets out s.buf[s.from:to] with the matches in it replaced.

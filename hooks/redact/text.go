@@ -37,7 +37,7 @@ func (e *Engine) Redact(s []byte, v Vault) Result {
 	if len(m.spans) == 0 {
 		return Result{Text: s}
 	}
-	r := Result{Spans: e.report(m.spans, 0)}
+	r := Result{Text: s, Spans: e.report(m.spans, 0)}
 	out, changed, at := make([]byte, 0, len(s)+64), false, 0
 	for _, f := range e.resolve(m.spans, nil) {
 		act := e.acts.action(f.kind)
@@ -52,7 +52,6 @@ func (e *Engine) Redact(s []byte, v Vault) Result {
 		out = e.replace(append(out, s[at:f.s]...), f.kind, val, v)
 		at, changed = f.e, true
 	}
-	r.Text = s
 	if changed {
 		r.Text = append(out, s[at:]...)
 	}
@@ -78,9 +77,11 @@ func (e *Engine) report(fs []found, base int64) []Span {
 	if len(fs) == 0 {
 		return nil
 	}
-	spans := make([]Span, len(fs))
-	for i, f := range fs {
-		spans[i] = Span{int(base) + f.s - f.lost, int(base) + f.e, e.name(f.kind), float64(int(f.score*100+0.5)) / 100}
+	spans := make([]Span, 0, len(fs))
+	for _, f := range fs {
+		if e.acts.action(f.kind) != Off {
+			spans = append(spans, Span{int(base) + f.s - f.lost, int(base) + f.e, e.name(f.kind), float64(int(f.score*100+0.5)) / 100})
+		}
 	}
 	return spans
 }
@@ -90,6 +91,9 @@ func (e *Engine) report(fs []found, base int64) []Span {
 // be reported does not hide what is to be replaced.
 func (e *Engine) resolve(fs []found, out []found) []found {
 	for _, f := range fs {
+		if e.acts.action(f.kind) == Off {
+			continue
+		}
 		n := len(out) - 1
 		if n < 0 || f.s >= out[n].e {
 			out = append(out, f)
