@@ -127,6 +127,7 @@ func TestParseProblems(t *testing.T) {
 			[]string{`f:1:62: error: hooksConfig.allowedHttpHookUrls[2]: is no pattern of a URL`}, "https://"},
 		{"key for its name", `{"hooksConfig": {"apiKeyEnv": "AIza-s3cret"}}`, []string{`f:1:31: error: hooksConfig.apiKeyEnv: is no name of an environment variable`}, "GEMINI_API_KEY"},
 		{"no hooks at once", `{"hooksConfig": {"maxConcurrent": 0}}`, []string{`f:1:35: error: hooksConfig.maxConcurrent: must be a number from 1 to 10000`}, "64"},
+		{"hash secret for its name", `{"redact": {"hashKey": "s3cret/value=="}}`, []string{`f:1:24: error: redact.hashKey: is no name of an environment variable`}, "HOOKLINE_HASH_KEY"},
 		{"secret for its name", `{"state": {"encryptionKey": "s3cret/value=="}}`, []string{`f:1:29: error: state.encryptionKey: is no name of an environment variable`}, "HOOKLINE_STATE_KEY"},
 		{"redis without server", `{"state": {"store": "redis"}}`, []string{`f:1:21: error: state.store: the store is "redis", but "redis" names no server`}, "redis://"},
 		{"no redis url", `{"state": {"store": "redis", "redis": {"url": "http://x"}}}`, []string{`f:1:47: error: state.redis.url: is no redis:// or rediss:// URL`}, "REDIS_PASSWORD"},

@@ -34,6 +34,9 @@ type Redact struct {
 	// SystemNote adds a sentence on placeholders to the system instruction where
 	// values can be put back. Default true.
 	SystemNote bool `json:"systemNote"`
+	// HashKey names the environment variable that holds the secret, 16 bytes or
+	// more, of the action hash. "" is a new one with each start.
+	HashKey string `json:"hashKey"`
 }
 
 // EntityActions are actions by the name of an entity or a rule.
@@ -184,6 +187,15 @@ func (d *decoder) redact(path string, entities EntityActions, rules []RedactRule
 			hint = fmt.Sprintf("did you mean %q?", n)
 		}
 		d.fail(d.at[p], p, fmt.Sprintf("there is no entity %q", clip(name)), hint)
+	}
+}
+
+// hashKey checks the name of the variable with the secret for hashes.
+func (d *decoder) hashKey(name string) {
+	const key = "redact.hashKey"
+	if d.has(key) && d.clean(key) && !envName.MatchString(name) {
+		// What stands there may be the secret itself: it is not repeated.
+		d.fail(d.at[key], key, "is no name of an environment variable", `put the secret into a variable and write its name: "HOOKLINE_HASH_KEY"`)
 	}
 }
 

@@ -27,6 +27,7 @@ func (d *decoder) validate(c *Config) {
 		}
 	}
 	d.redact("redact", c.Redact.Entities, c.Redact.Rules, c.Redact.Allow)
+	d.hashKey(c.Redact.HashKey)
 	d.imports(c.Import)
 	d.reportToken(c.ReportToken)
 	d.state(c.State)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,8 +22,7 @@ var known = config.Known{
 		if slices.Contains(allEntities(), name) {
 			return true
 		}
-		_, err := redact.New(redact.Options{Entities: []string{name}, NoSecrets: true}) // it knows aliases, too
-		return err == nil
+		return isEntity(name) // it knows aliases, too
 	},
 	Entities: func() []string { return allEntities() },
 }
@@ -46,14 +47,18 @@ func newShield(cfg *config.Config, log *slog.Logger) (*shield.Shield, error) {
 	if !cfg.Redact.SystemNote {
 		o.Note = "-"
 	}
-	hooks, err := redactHooks(cfg)
+	key, err := hashKey(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := redactHooks(cfg, key)
 	if err != nil {
 		return nil, err
 	}
 	o.Rules = hooks
 	if r := cfg.Redact; r.Enabled {
 		// One engine for both ways: it is the same for both, and no small thing.
-		one, err := newRedactor(r.Entities, r.Default, r.Secrets, r.Rules, r.Allow)
+		one, err := newRedactor(r.Entities, r.Default, r.Secrets, r.Rules, r.Allow, key)
 		if err != nil {
 			return nil, fmt.Errorf("redact: %w", err)
 		}
@@ -70,8 +75,65 @@ func newShield(cfg *config.Config, log *slog.Logger) (*shield.Shield, error) {
 	return shield.New(o), nil
 }
 
+// processKey is the key of hashes where the configuration names none: one for
+// all engines, so that a value has one hash.
+var processKey = sync.OnceValue(func() []byte {
+	key := make([]byte, 32)
+	rand.Read(key) // it never fails
+	return key
+})
+
+// leastHashKey is the shortest secret for hashes, in bytes.
+const leastHashKey = 16
+
+// hashKey is the secret of the hash action.
+func hashKey(cfg *config.Config, log *slog.Logger) ([]byte, error) {
+	name := cfg.Redact.HashKey
+	if name == "" {
+		if hashes(cfg) {
+			log.Warn("hashes of redacted values change with each start", "next", "name the environment variable with a secret in redact.hashKey")
+		}
+		return processKey(), nil
+	}
+	key := []byte(os.Getenv(name))
+	switch {
+	case len(key) == 0:
+		return nil, &failure{what: "redact.hashKey names the environment variable " + name + ", which is not set",
+			next: "set it to a secret of 16 bytes or more, or leave the key out of the configuration"}
+	case len(key) < leastHashKey:
+		return nil, &failure{what: fmt.Sprintf("redact.hashKey: the secret has %d bytes, %d are needed", len(key), leastHashKey), next: "choose a longer secret"}
+	}
+	return key, nil
+}
+
+// hashes reports whether any value may be replaced by its hash.
+func hashes(cfg *config.Config) bool {
+	used := func(entities config.EntityActions, rules []config.RedactRule, others ...config.RedactAction) bool {
+		for _, a := range entities {
+			others = append(others, a)
+		}
+		for _, r := range rules {
+			others = append(others, r.Action)
+		}
+		return slices.Contains(others, config.ActionHash)
+	}
+	if r := cfg.Redact; r.Enabled && used(r.Entities, r.Rules, r.Default, r.Secrets) {
+		return true
+	}
+	for _, defs := range cfg.Hooks {
+		for _, def := range defs {
+			for _, h := range def.Hooks {
+				if h.Type == config.BuiltinHook && used(h.Entities, h.Rules, h.Default, h.Secrets) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // redactHooks are the builtin hooks: each is a rule for what its event shows.
-func redactHooks(cfg *config.Config) ([]shield.Rule, error) {
+func redactHooks(cfg *config.Config, key []byte) ([]shield.Rule, error) {
 	if !cfg.HooksConfig.Enabled {
 		return nil, nil
 	}
@@ -92,7 +154,7 @@ func redactHooks(cfg *config.Config) ([]shield.Rule, error) {
 				if h.Type != config.BuiltinHook || h.Name != "" && slices.Contains(cfg.HooksConfig.Disabled, h.Name) {
 					continue
 				}
-				r, err := newRedactor(h.Entities, h.Default, h.Secrets, h.Rules, h.Allow)
+				r, err := newRedactor(h.Entities, h.Default, h.Secrets, h.Rules, h.Allow, key)
 				if err != nil {
 					return nil, fmt.Errorf("hooks.%s[%d].hooks[%d]: %w", ev.name, i, j, err)
 				}
@@ -110,10 +172,11 @@ func redactHooks(cfg *config.Config) ([]shield.Rule, error) {
 }
 
 // newRedactor turns options of the configuration into those of the engine.
-func newRedactor(entities config.EntityActions, deflt, secrets config.RedactAction, rules []config.RedactRule, allow config.Allow) (*shield.Redactor, error) {
+func newRedactor(entities config.EntityActions, deflt, secrets config.RedactAction, rules []config.RedactRule, allow config.Allow, key []byte) (*shield.Redactor, error) {
 	o := redact.Options{
 		Action:  redact.Action(deflt),
 		Actions: map[string]redact.Action{},
+		Key:     key,
 		Allow:   redact.Allow{Values: allow.Values, Regexes: allow.Regexes, Domains: allow.Domains, PrivateIPs: allow.PrivateIPs},
 	}
 	own := map[string]bool{}
@@ -147,29 +210,26 @@ func newRedactor(entities config.EntityActions, deflt, secrets config.RedactActi
 		o.Entities = slices.DeleteFunc(redact.Entities(), func(n string) bool { return n == "URL" })
 	}
 	for name, a := range entities {
-		if a == config.ActionOff {
-			switch i := slices.Index(o.Entities, strings.ToUpper(name)); {
-			case i >= 0:
-				o.Entities = slices.Delete(o.Entities, i, i+1)
-			case name == "SECRET":
-				o.NoSecrets = true
-			default: // a kind of secret, which is found with the others, or an alias
-				o.Actions[name] = redact.Report
-			}
+		entity, isEntity := redact.Canonical(name)
+		switch {
+		case name == "SECRET" && a == config.ActionOff:
+			o.NoSecrets = true
 			continue
+		case !isEntity || own[name]: // a kind of secret, which is found with the others
+		case a == config.ActionOff:
+			o.Entities = slices.DeleteFunc(o.Entities, func(n string) bool { return n == entity })
+			continue
+		default:
+			o.Entities = append(o.Entities, entity)
 		}
 		o.Actions[name] = redact.Action(a)
-		if !own[name] && isEntity(name) {
-			o.Entities = append(o.Entities, name)
-		}
 	}
 	if o.NoSecrets {
 		for name := range o.Actions {
 			if !own[name] && !isEntity(name) && name != "SECRET" {
-				// Kinds of secrets are found together or not at all: the others are
-				// only counted.
+				// Kinds of secrets are looked for together or not at all.
 				o.NoSecrets = false
-				o.Actions["SECRET"] = redact.Report
+				o.Actions["SECRET"] = redact.Off
 				break
 			}
 		}
@@ -179,8 +239,8 @@ func newRedactor(entities config.EntityActions, deflt, secrets config.RedactActi
 
 // isEntity tells entities from kinds of secrets.
 func isEntity(name string) bool {
-	_, err := redact.New(redact.Options{Entities: []string{name}, NoSecrets: true})
-	return err == nil
+	_, ok := redact.Canonical(name)
+	return ok
 }
 
 // endpoints are the configured policies in the words of package proxy.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/hookline-proxy/hookline/translate"
 	"github.com/hookline-proxy/hookline/translate/gemini"
@@ -67,41 +66,10 @@ type pipe struct {
 	emptied bool
 }
 
-// lane is a filter that is at work, with the end of its text that is held. Where
-// a filter lets out the beginning of a character, the lane waits for its rest: a
-// JSON string holds whole ones.
+// lane is a filter that is at work, with the end of its text that is held.
 type lane struct {
 	filter
-	raw   []byte
-	begun []byte // the beginning of a character
-}
-
-func (l *lane) push(piece []byte) []byte {
-	out := append(l.begun, l.filter.push(piece)...)
-	n := wholeLen(out)
-	l.begun = append([]byte(nil), out[n:]...)
-	return out[:n]
-}
-
-func (l *lane) flush() []byte {
-	out := append(l.begun, l.filter.flush()...)
-	l.begun = nil
-	return out
-}
-
-func (l *lane) heldBytes() int { return l.filter.heldBytes() + len(l.begun) }
-
-// wholeLen is the length of b without an unfinished character at its end.
-func wholeLen(b []byte) int {
-	for i := len(b) - 1; i >= 0 && len(b)-i < utf8.UTFMax; i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return i
-			}
-			break
-		}
-	}
-	return len(b)
+	raw []byte
 }
 
 // took reports whether what came out is what went in.

@@ -12,8 +12,6 @@ import (
 // Redactor is a detection engine with what is to be done about its finds.
 type Redactor struct {
 	engine     *redact.Engine
-	block      []string // names whose action is block
-	all        bool     // it is for all names that have no action
 	reversible bool
 }
 
@@ -23,12 +21,9 @@ func NewRedactor(o redact.Options) (*Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redactor{engine: e, all: o.Action == redact.Block, reversible: o.Action == redact.Placeholder}
-	for name, a := range o.Actions {
+	r := &Redactor{engine: e, reversible: o.Action == redact.Placeholder}
+	for _, a := range o.Actions {
 		r.reversible = r.reversible || a == redact.Placeholder
-		if a == redact.Block {
-			r.block = append(r.block, strings.ToUpper(name))
-		}
 	}
 	return r, nil
 }
@@ -49,16 +44,11 @@ func (e *BlockedError) Error() string {
 
 // blocked names what was blocked among the finds of a text.
 func (r *Redactor) blocked(found map[string]int) []string {
-	var names, others []string
+	var names []string
 	for n := range found {
-		if slices.Contains(r.block, n) {
+		if r.engine.ActionOf(n) == redact.Block {
 			names = append(names, n)
-		} else {
-			others = append(others, n) // the configuration names it by an alias, or not at all
 		}
-	}
-	if len(names) == 0 || r.all {
-		names = append(names, others...)
 	}
 	slices.Sort(names)
 	return names

@@ -27,7 +27,7 @@ import (
 var allSplits = flag.Bool("all-splits", false, "cut the text of every shared detection case in every way")
 
 // sampleEvery is the share of the cases that is cut without -all-splits.
-const sampleEvery = 60
+const sampleEvery = 120
 
 // sharedTexts are the texts of the shared detection cases.
 func sharedTexts(t *testing.T, seed string) (texts []string) {
