@@ -34,6 +34,7 @@ type run struct {
 	ordinal         int    // how many runs before it have the same base
 
 	rec     *turnRecord
+	known   bool  // rec is this session's own
 	matched []int // for each of calls, its index in rec.Shown; -1 for none
 }
 

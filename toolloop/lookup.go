@@ -194,7 +194,7 @@ func (l *lookup) follow(ctx context.Context, pointers map[*run][]pointer) error 
 // accept takes a record that was found by the whole turn.
 func (r *run) accept(v []byte) {
 	if rec, err := decodeTurn(v); err == nil {
-		r.align(rec)
+		r.known = r.align(rec)
 	}
 }
 

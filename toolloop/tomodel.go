@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/hookline-proxy/hookline/toolloop/store"
 	"github.com/hookline-proxy/hookline/translate"
 )
 
@@ -62,6 +63,8 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 		if err = l.storeDown(ctx, c, err); err != nil {
 			return nil, err
 		}
+	} else if err := h.pin(ctx); err != nil {
+		return nil, err
 	}
 	if err := h.subagentStart(ctx); err != nil {
 		return nil, err
@@ -94,6 +97,30 @@ func (l *Loop) toModel(ctx context.Context, c *Call, req *translate.Request, con
 		}
 	}
 	return h, nil
+}
+
+// pin makes what was found for turns of a resumed conversation this session's own.
+// Without ids and signatures a later turn may look the same, and what hooks make
+// of that one must not be taken for theirs. Turns without a record were left alone.
+func (h *history) pin(ctx context.Context) error {
+	if !h.conversation {
+		return nil
+	}
+	var es []store.Entry
+	for _, r := range h.runs {
+		rec := r.rec
+		switch {
+		case !r.model || r.known || rec != nil && !r.whole():
+			continue
+		case rec == nil:
+			rec = &turnRecord{Same: true}
+		}
+		es = append(es, store.Entry{Key: h.keys.turn(r.base, r.ordinal), Value: rec.encode()})
+	}
+	if len(es) == 0 {
+		return nil
+	}
+	return h.loop.put(ctx, h.call, es...)
 }
 
 // modelRun appends what the model's side holds for a run of model turns.
