@@ -67,11 +67,15 @@ func (a *answer) lane(candidate int) *lane {
 func (a *answer) rounds(ctx context.Context) error {
 	cur := a.base
 	for range maxRounds {
-		send, err := a.beforeModel(ctx, cur)
-		if err != nil || send == nil {
-			return err
+		send, made, err := a.beforeModel(ctx, cur)
+		var next *mRound
+		switch {
+		case err != nil:
+		case made != nil:
+			next, err = a.synthetic(ctx, made)
+		case send != nil:
+			next, err = a.round(ctx, send)
 		}
-		next, err := a.round(ctx, send)
 		if err != nil || next == nil {
 			return err
 		}
@@ -101,9 +105,10 @@ func (a *answer) broken(err error) error {
 	return err
 }
 
-// beforeModel takes one model call through BeforeModel and BeforeToolSelection. A
-// nil request means that the agent has been answered.
-func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (*translate.Request, error) {
+// beforeModel takes one model call through BeforeModel and BeforeToolSelection.
+// made is an answer that a hook wrote in the model's place, send else what to ask
+// the model. Both are nil when the agent has been answered.
+func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (send *translate.Request, made *translate.Chunk, err error) {
 	l, c, w := a.loop, a.call, a.call.Wire
 	if l.has(hooks.BeforeModel) {
 		in := l.input(c, hooks.BeforeModel, "", 0, []hooks.Field{{Key: "llm_request", Value: w.LLMRequest(req, false)}})
@@ -112,11 +117,11 @@ func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (*tran
 		l.report(ctx, c, in.Event, d)
 		switch {
 		case d.Stop:
-			return nil, a.finish(ctx, d.StopReason)
+			return nil, nil, a.finish(ctx, d.StopReason)
 		case len(d.LLMResponse) > 0:
 			chunk, err := w.Synthesize(a.like, d.LLMResponse)
 			if err == nil {
-				return nil, a.synthetic(ctx, chunk)
+				return nil, chunk, nil
 			}
 			l.warn(ctx, c, "BeforeModel: llm_response can't be used", err)
 			if !d.Deny {
@@ -124,7 +129,7 @@ func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (*tran
 			}
 			fallthrough
 		case d.Deny:
-			return nil, a.finish(ctx, d.Reason)
+			return nil, nil, a.finish(ctx, d.Reason)
 		}
 		if len(d.LLMRequest) > 0 {
 			edited, err := w.ApplyLLMRequest(req, d.LLMRequest, d.SawSystem)
@@ -149,7 +154,7 @@ func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (*tran
 			}
 		}
 	}
-	return req, nil
+	return req, nil, nil
 }
 
 // finish ends the agent's turn with a reason. The model's side keeps the rounds
@@ -171,23 +176,15 @@ func (a *answer) finish(ctx context.Context, reason string) error {
 	return a.close()
 }
 
-// synthetic answers with what a hook wrote in the model's place. Both sides keep it.
-func (a *answer) synthetic(ctx context.Context, chunk *translate.Chunk) error {
-	recs := map[int]*turnRecord{}
-	for _, cand := range chunk.Candidates {
-		a.lane(cand.Index).see(cand.Parts)
-		recs[cand.Index] = &turnRecord{Same: true}
-		if len(a.done) > 0 {
-			recs[cand.Index] = &turnRecord{Rounds: append(slices.Clone(a.done), mRound{Parts: raws(cand.Parts)}), Clear: a.clear, Retries: a.own}
-		}
+// synthetic answers with what a hook wrote in the model's place. Both sides keep
+// it, and AfterAgent judges it like an answer of the model's.
+func (a *answer) synthetic(ctx context.Context, made *translate.Chunk) (next *mRound, err error) {
+	a.failure = failure{}
+	r := &round{answer: a, parts: map[int][]translate.Part{}, held: []*translate.Chunk{made}, usage: made.Usage}
+	for _, cand := range made.Candidates {
+		r.keep(cand.Index, cand.Parts, nil)
 	}
-	if err := a.record(ctx, recs); err != nil {
-		return a.broken(err)
-	}
-	if err := a.emit(a.withUsage(chunk)); err != nil {
-		return err
-	}
-	return a.close()
+	return r.settle(ctx)
 }
 
 // tailCalls answers with the calls that AfterTool hooks asked for. The model does

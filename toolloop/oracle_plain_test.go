@@ -175,6 +175,8 @@ func (p *plain) rounds(prompt string) {
 		asked := p.m
 		said := saidIn(asked)
 		kind, d := p.event(hooks.BeforeModel, said, digestOf(said))
+		var parts []mpart
+		var shown string
 		switch {
 		case d.Stop:
 			p.tell(d.StopReason)
@@ -183,17 +185,17 @@ func (p *plain) rounds(prompt string) {
 			p.tell(d.Reason)
 			return
 		case kind == "model.synthetic":
-			text := syntheticText(d)
-			p.say(textSide(true, text))
-			p.tell(text)
-			return
-		case kind == "model.edit":
-			asked = edited(asked, d)
-		}
-		p.log.requests = append(p.log.requests, canonString(asked))
-		parts, shown, over := p.read(p.w.answer(p.nonce, asked))
-		if over {
-			return
+			shown = syntheticText(d)
+			parts = []mpart{{kind: "text", text: shown}}
+		default:
+			if kind == "model.edit" {
+				asked = edited(asked, d)
+			}
+			p.log.requests = append(p.log.requests, canonString(asked))
+			over := false
+			if parts, shown, over = p.read(p.w.answer(p.nonce, asked)); over {
+				return
+			}
 		}
 		var calls []mpart
 		for _, c := range parts {

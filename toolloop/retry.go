@@ -33,14 +33,14 @@ func (r *round) afterAgent(ctx context.Context, ch *change) (next *mRound, ended
 	}
 	m := mRound{}
 	m.Parts, _ = r.modelParts(ch)
+	if !d.Stop && r.retries >= maxRetries {
+		l.log.WarnContext(ctx, "AfterAgent denied the answer again: the retries are used up, the answer stands", "retries", maxRetries, "request", r.call.ID)
+		return nil, false, nil
+	}
 	if d.ClearContext {
 		r.clear = len(r.done) + 1
 	}
 	if d.Stop {
-		return nil, false, nil
-	}
-	if r.retries >= maxRetries {
-		l.log.WarnContext(ctx, "AfterAgent denied the answer again: the retries are used up, the answer stands", "retries", maxRetries, "request", r.call.ID)
 		return nil, false, nil
 	}
 	return r.retry(ctx, m, d.Reason)

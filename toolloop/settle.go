@@ -206,8 +206,9 @@ func (r *round) last(ctx context.Context, changes map[int]*change, recs map[int]
 		return r.broken(err)
 	}
 	r.held = nil
-	for _, c := range held {
-		if len(c.Usage) > 0 {
+	for i, c := range held {
+		// An answer without usage gives that of the hidden rounds at its end.
+		if len(c.Usage) > 0 || len(r.usage) == 0 && i == len(held)-1 {
 			c = r.withUsage(c)
 		}
 		if err := r.emit(c); err != nil {
