@@ -27,8 +27,8 @@ type sideRule struct {
 	JSON    *bool       `json:"json"`    // asks for a JSON answer, or does not
 	System  string      `json:"system"`  // stands in the system instruction
 	Last    string      `json:"last"`    // stands in the newest user turn
-	Event   hooks.Event `json:"event"`   // what to fire for it; "" for nothing
-	Trigger string      `json:"trigger"` // PreCompress: its trigger
+	Event   hooks.Event `json:"event"`   // PreCompress: a compression begins; PostCompact: its last call; "" for neither
+	Trigger string      `json:"trigger"` // of the event
 }
 
 var agentRules = func() map[string][]sideRule {
@@ -43,6 +43,7 @@ var agentRules = func() map[string][]sideRule {
 type side struct {
 	is      bool
 	event   hooks.Event
+	summary bool // its answer is the summary that the agent goes on with
 	trigger string
 }
 
@@ -63,10 +64,17 @@ func (l *Loop) sideCall(c *Call, req *translate.Request) side {
 		}
 		if is(r.Unary, !c.Stream) && is(r.Tools, traits.Tools) && is(r.JSON, traits.JSON) &&
 			strings.Contains(traits.System, r.System) && strings.Contains(last, r.Last) {
-			return side{is: true, event: r.Event, trigger: r.Trigger}
+			return side{is: true, event: r.Event, summary: r.summarizes(rules), trigger: r.Trigger}
 		}
 	}
 	return side{}
+}
+
+// summarizes reports whether a call that r matches gives the summary: the last
+// call of a compression, which is the first one where the agent makes no other.
+func (r *sideRule) summarizes(rules []sideRule) bool {
+	return r.Event == hooks.PostCompact || r.Event == hooks.PreCompress &&
+		!slices.ContainsFunc(rules, func(o sideRule) bool { return o.Event == hooks.PostCompact })
 }
 
 func is(want *bool, got bool) bool { return want == nil || *want == got }

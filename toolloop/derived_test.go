@@ -229,13 +229,19 @@ func TestStopFailureAndQueryEnd(t *testing.T) {
 	}
 }
 
-// compression is a call by which an agent has its history summed up.
-type compression struct{ agent, system, last string }
+// compression is how an agent has its history summed up: calls, by their newest
+// turn. The answer to the last one is the summary.
+type compression struct {
+	agent, system string
+	calls         []string
+}
 
 func compressions() []compression {
 	return []compression{
-		{"gemini-cli", `{"text":"Distill the history into <state_snapshot>."}`, user("First, reason in your scratchpad. Then, generate the <state_snapshot>.")},
-		{"qwen-code", `{"text":"You are the component that summarizes."}`, user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")},
+		{"gemini-cli", `{"text":"Distill the history into <state_snapshot>."}`, []string{
+			user("First, reason in your scratchpad. Then, generate the <state_snapshot>."), user("Critically evaluate the <state_snapshot> you just generated.")}},
+		{"qwen-code", `{"text":"You are the component that summarizes."}`, []string{
+			user("First, reason in your <analysis> block. Then, produce the <state_snapshot> XML.")}},
 	}
 }
 
@@ -244,9 +250,16 @@ func TestPostCompact(t *testing.T) {
 	for _, c := range compressions() {
 		t.Run(c.agent, func(t *testing.T) {
 			var log []string
-			a := newTalk(t, telling(&log, map[hooks.Event][]string{hooks.PostCompact: {"trigger", "compact_summary"}, hooks.QueryEnd: nil}), []string{said(text("<state_")), stop(text("snapshot>"))})
+			a := newTalk(t, telling(&log, map[hooks.Event][]string{hooks.PostCompact: {"trigger", "compact_summary"}, hooks.QueryEnd: nil}))
 			a.agent, a.system = c.agent, c.system
-			a.send(c.last)
+			for i, call := range c.calls {
+				last := "draft>"
+				if i == len(c.calls)-1 {
+					last = "snapshot>"
+				}
+				a.model.answers = [][]string{{said(text("<state_")), stop(text(last))}}
+				a.send(call)
+			}
 			a.loop.Close(context.Background(), "exit")
 			if diff := cmp.Diff([]string{`PostCompact "auto" "<state_snapshot>"`}, log); diff != "" {
 				t.Errorf("fired (-want +got):\n%s", diff)

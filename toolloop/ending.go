@@ -83,7 +83,7 @@ func (a *answer) ended(ctx context.Context, began time.Time, s side, err error) 
 		return
 	}
 	text := string(a.lane(0).text)
-	if s.event == hooks.PreCompress && err == nil && a.failure.kind == "" && text != "" && l.has(hooks.PostCompact) {
+	if s.summary && err == nil && a.failure.kind == "" && text != "" && l.has(hooks.PostCompact) {
 		a.later(hooks.PostCompact, s.trigger, hooks.Field{Key: "trigger", Value: quote(s.trigger)}, hooks.Field{Key: "compact_summary", Value: quote(text)})
 	}
 	if !h.conversation || len(h.runs) == 0 {

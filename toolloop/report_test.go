@@ -198,9 +198,12 @@ func (f answering) Generate(context.Context, string, []byte) (*toolloop.Reply, e
 // PreCompact is skipped for some kinds of compaction.
 func TestReport_claude_15096(t *testing.T) {
 	for _, c := range compressions() {
-		a, h := claudeTalk(t, map[string]hooks.Result{"PreCompact auto": {}, "PostCompact": {}}, []string{stop(text("<state_snapshot>short</state_snapshot>"))})
+		a, h := claudeTalk(t, map[string]hooks.Result{"PreCompact auto": {}, "PostCompact": {}})
 		a.agent, a.system = c.agent, c.system
-		a.send(c.last)
+		for _, call := range c.calls {
+			a.model.answers = [][]string{{stop(text("<state_snapshot>short</state_snapshot>"))}}
+			a.send(call)
+		}
 		a.loop.Close(context.Background(), "exit")
 		if len(h.of("PreCompact")) != 1 || len(h.of("PostCompact")) != 1 {
 			t.Errorf("%s: hooks were shown %q", c.agent, h.seen)
