@@ -497,6 +497,20 @@ func (m *scanner) search(a, e int, mask uint32) {
 	}
 }
 
+// uncut moves to back to the start of the matches that it cuts: a weak match
+// that waits may begin within a sure one.
+func (m *scanner) uncut(to int) int {
+	for moved := true; moved; {
+		moved = false
+		for _, f := range m.spans {
+			if f.s < to && to < f.e {
+				to, moved = f.s, true
+			}
+		}
+	}
+	return to
+}
+
 // open is the first byte (an index of b) that may still become part of a
 // match.
 func (m *scanner) open() int {

@@ -102,7 +102,7 @@ func (s *Stream) step(final bool) []byte {
 	if s.field && wholePassword(s.buf[s.from:]) {
 		m.spans = append(m.spans[:0], found{s: s.from, e: len(s.buf), kind: int32(numEntities) + int32(m.e.ruleNumber["PASSWORD"]), score: 1})
 	}
-	to := m.open()
+	to := m.uncut(m.open())
 	if !final {
 		to = wholeRune(s.buf, to, s.from)
 	}
