@@ -27,6 +27,9 @@ type conversation struct {
 	// are their own. Workspace is an existing folder; "" for one of the run's own.
 	Files     map[string]string `json:"files,omitempty"`
 	Workspace string            `json:"workspace,omitempty"`
+	// Settings are added to the settings.json of these two, Env to their environment.
+	Settings map[string]any    `json:"settings,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
 }
 
 type agentTool struct {

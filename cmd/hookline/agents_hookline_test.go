@@ -80,10 +80,12 @@ func configure(t *testing.T, model string, config map[string]any) (file string) 
 	return file
 }
 
-// launch starts hookline and waits until it listens.
-func launch(file string) (*gateway, error) {
+// launch starts hookline and waits until it listens. environ is added to its
+// environment.
+func launch(file string, environ ...string) (*gateway, error) {
 	g := &gateway{cmd: exec.Command("hookline", "serve", "--config", file), log: &lines{}, read: make(chan struct{})}
 	g.cmd.Dir = filepath.Dir(file)
+	g.cmd.Env = append(os.Environ(), environ...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

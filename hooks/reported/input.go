@@ -73,10 +73,7 @@ func Parse(dialectName, name string, doc []byte) (*Report, error) {
 	}
 	in.Fields = slices.DeleteFunc(in.Fields, func(f hooks.Field) bool { return slices.Contains(common, f.Key) })
 	neutral(name, &in)
-	agent := ""
-	if dialectName == hooks.DialectGemini {
-		agent = "gemini-cli"
-	}
+	agent := map[string]string{hooks.DialectGemini: "gemini-cli", hooks.DialectQwen: "qwen-code"}[dialectName]
 	in.Fields = append(in.Fields, hooks.Field{Key: "x_hookline", Value: hooks.Object([]hooks.Field{
 		{Key: "agent", Value: hooks.Quote(agent)}, {Key: "dialect", Value: hooks.Quote(dialectName)}, {Key: "origin", Value: json.RawMessage(`"reported"`)},
 	})})

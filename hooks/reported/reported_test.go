@@ -128,6 +128,12 @@ func TestDesk(t *testing.T) {
 		i.Fields = append(i.Fields, hooks.Field{Key: "tool_response", Value: hooks.Object([]hooks.Field{{Key: "llmContent", Value: hooks.Quote(out)}})})
 		return i
 	}
+	start := func(session, agent string) hooks.Input {
+		i := in(hooks.SessionStart, session, "source", "startup")
+		i.Fields = append(i.Fields, hooks.Field{Key: "x_hookline", Value: json.RawMessage(`{"agent":"` + agent + `"}`)})
+		return i
+	}
+	ls := func(id string) hooks.Input { return in(hooks.BeforeTool, "s", "tool_call_id", id, "tool_name", "ls") }
 	prompt := func(session, text string) hooks.Input { return in(hooks.BeforeAgent, session, "prompt", text) }
 	for _, tc := range []struct {
 		name  string
@@ -148,6 +154,16 @@ func TestDesk(t *testing.T) {
 		{"the wire twice", []step{{false, 0, prompt("s", "x"), true}, {false, 0, prompt("s", "x"), true}}},
 		{"two tries, one answer", []step{{false, 0, in(hooks.AfterAgent, "s", "prompt_response", "a"), true}, {false, 0, in(hooks.AfterAgent, "s", "prompt_response", "b"), true},
 			{true, 0, in(hooks.AfterAgent, "s", "prompt_response", "ab"), false}}},
+		{"an id that the wire has not", []step{{false, 0, ls(""), true}, {true, time.Minute, ls("agent's"), false}, {true, 0, ls("agent's other"), true}}},
+		{"an id that the report has not", []step{{true, 0, result("s", "", "out"), true}, {false, time.Minute, result("s", "1", "out"), false}}},
+		{"two ids", []step{{false, 0, ls("1"), true}, {true, 0, ls("2"), true}}},
+		{"the same call at the same time", []step{{false, 0, ls(""), true}, {false, 0, ls(""), true}, {true, 0, ls(""), false}, {true, 0, ls(""), false}, {true, 0, ls(""), true}}},
+		{"ids that count in each session", []step{{false, 0, in(hooks.BeforeTool, "w", "tool_call_id", "1", "tool_name", "ls"), true},
+			{true, 0, in(hooks.BeforeTool, "own", "tool_call_id", "1", "tool_name", "rm"), true}}},
+		{"a start under another name", []step{{true, 0, start("own", "qwen-code"), true}, {false, time.Minute, start("w", "qwen-code"), false}, {false, 0, start("w2", "qwen-code"), true}}},
+		{"a start of another agent", []step{{true, 0, start("own", "qwen-code"), true}, {false, 0, start("w", "gemini-cli"), true}}},
+		{"the end of a turn under another name", []step{{false, 0, prompt("w", "x"), true}, {true, 0, prompt("own", "x"), false},
+			{false, 0, in(hooks.AfterAgent, "w", "prompt_response", "a"), true}, {true, 0, in(hooks.AfterAgent, "own", "prompt_response", "ab"), false}}},
 		{"chunks have no twin", []step{{false, 0, in(hooks.AfterModel, "s"), true}, {true, 0, in(hooks.AfterModel, "s"), true}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -174,6 +190,34 @@ func TestDesk(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A hook's new arguments are those that the agent reports.
+func TestDeskRewrites(t *testing.T) {
+	d := NewDesk()
+	call := func(args string) hooks.Input {
+		i := in(hooks.BeforeTool, "s", "tool_name", "ls")
+		i.Fields = append(i.Fields, hooks.Field{Key: "tool_input", Value: json.RawMessage(args)})
+		return i
+	}
+	d.Wire(t.Context(), call(`{"a":1}`), func(context.Context, hooks.Input) hooks.Decision {
+		return hooks.Decision{ToolInput: json.RawMessage(`{"a":2}`)}
+	})
+	if _, seen := d.Report(t.Context(), call(`{"a":2}`), (&counted{}).fire); !seen {
+		t.Error("the call that a hook rewrote was taken for another one")
+	}
+}
+
+// TestDeskNames: what was seen at both places tells how a session is called at each.
+func TestDeskNames(t *testing.T) {
+	d, c := NewDesk(), &counted{}
+	d.Report(t.Context(), in(hooks.BeforeAgent, "own", "prompt", "x"), c.fire)
+	d.Wire(t.Context(), in(hooks.BeforeAgent, "w", "prompt", "x"), c.fire)
+	for session, want := range map[string]string{"own": "w", "w": "w", "other": "other"} {
+		if got := d.OnWire(session); got != want {
+			t.Errorf("%s is %s on the wire, want %s", session, got, want)
+		}
 	}
 }
 
@@ -212,11 +256,16 @@ func TestService(t *testing.T) {
 		{"a tool", "PreToolUse", "", `{"tool_name":"Bash"}`, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no","additionalContext":"context"}}`, 1},
 		{"unknown", "Nonsense", "", `{}`, `{}`, 0},
 		{"the end of a session on the wire", "SessionEnd", "known", `{"reason":"logout"}`, `{}`, 0},
+		{"a turn of results", "UserPromptSubmit", "", `{"prompt":""}`, `{}`, 0},
 		{"the end of another", "SessionEnd", "", `{"reason":"logout","session_id":"o"}`, `{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"SessionEnd","additionalContext":"context"}}`, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := c.n
-			got, err := s.Report(t.Context(), "claude", tc.event, tc.session, []byte(tc.doc))
+			dialect := "claude"
+			if tc.event == "UserPromptSubmit" {
+				dialect = "qwen"
+			}
+			got, err := s.Report(t.Context(), dialect, tc.event, tc.session, []byte(tc.doc))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,6 +47,9 @@ func (s *Service) Report(ctx context.Context, dialectName, event, session string
 	if session != "" {
 		r.Input.SessionID = session
 	}
+	if r.Dialect == hooks.DialectQwen && r.Input.Event == hooks.BeforeAgent && r.Input.Text("prompt") == "" && r.Input.Field("submitted_prompt") == nil {
+		return []byte("{}"), nil // Qwen Code 0.24.4 says so of a turn of results, which is no prompt
+	}
 	if r.Input.Event == hooks.SessionEnd {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, endWait)
@@ -55,7 +58,7 @@ func (s *Service) Report(ctx context.Context, dialectName, event, session string
 		if reason == "" {
 			reason = "other"
 		}
-		if s.EndSession(ctx, r.Input.SessionID, reason) > 0 {
+		if s.EndSession(ctx, s.Desk.OnWire(r.Input.SessionID), reason) > 0 {
 			return []byte("{}"), nil
 		}
 	}

@@ -1,7 +1,7 @@
 // Gemini CLI itself: one process with a conversation over its agent client
 // protocol (acp), or one headless process for each prompt (headless), which
 // sees its own prompt only. Its tools are its own; a conversation brings
-// "files" for them instead.
+// "files" for them instead, "settings" beside those of the tests, and "env".
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,6 +30,7 @@ function start(place, c, args) {
       GEMINI_API_KEY: c.key,
       GOOGLE_GEMINI_BASE_URL: c.baseUrl,
       GEMINI_CLI_NO_RELAUNCH: 'true',
+      ...c.env,
     },
   });
 }
@@ -110,7 +111,7 @@ async function hold(c) {
   const place = { home: join(root, 'home'), workspace: c.workspace ?? join(root, 'workspace'), tmp: join(root, 'tmp') };
   await mkdir(join(place.home, '.gemini'), { recursive: true });
   await mkdir(place.tmp);
-  await writeFile(join(place.home, '.gemini', 'settings.json'), JSON.stringify(settings));
+  await writeFile(join(place.home, '.gemini', 'settings.json'), JSON.stringify({ ...settings, ...c.settings }));
   for (const [name, text] of Object.entries({ ...c.files, '.keep': '' })) {
     await mkdir(dirname(join(place.workspace, name)), { recursive: true });
     await writeFile(join(place.workspace, name), text);

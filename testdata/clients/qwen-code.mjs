@@ -1,6 +1,6 @@
-// Qwen Code itself, without hooks of its own: one headless process for each
-// prompt, which sees its own prompt only. Its tools are its own; a conversation
-// brings "files" for them instead. {ws} in a prompt stands for the workspace.
+// Qwen Code itself: one headless process for each prompt, which sees its own
+// prompt only. Its tools are its own; a conversation brings "files" for them
+// instead, "settings" beside those of the tests (hooks, too), and "env". {ws} in a prompt stands for the workspace.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,6 +25,7 @@ async function ask(place, c, prompt) {
       GEMINI_API_KEY: c.key,
       GOOGLE_GEMINI_BASE_URL: c.baseUrl,
       QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
+      ...c.env,
     },
   });
   child.stdin.end();
@@ -39,7 +40,7 @@ async function hold(c) {
   const place = { home: join(root, 'home'), workspace: c.workspace ?? join(root, 'workspace'), tmp: join(root, 'tmp') };
   await mkdir(join(place.home, '.qwen'), { recursive: true });
   await mkdir(place.tmp);
-  await writeFile(join(place.home, '.qwen', 'settings.json'), JSON.stringify(settings));
+  await writeFile(join(place.home, '.qwen', 'settings.json'), JSON.stringify({ ...settings, ...c.settings }));
   for (const [name, text] of Object.entries({ ...c.files, '.keep': '' })) {
     await mkdir(dirname(join(place.workspace, name)), { recursive: true });
     await writeFile(join(place.workspace, name), text);
