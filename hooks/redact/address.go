@@ -147,16 +147,22 @@ func (m *scanner) ipv4(s, i, a, e int) {
 	m.add(found{s: s, e: end, kind: int32(ipAddress), score: score})
 }
 
-// versionBefore reports whether a word for versions or sections stands
-// directly before i.
+// versionBefore reports whether a word for versions or sections, or the number
+// of a standard (RFC 5280, DWARF3), stands directly before i, be it at the end of
+// the line of comment before.
 func (m *scanner) versionBefore(i int) bool {
-	low := bytes.ToLower(m.b[max(m.floor, i-24):i])
-	for _, w := range []string{"version", "section", "rfc", "v", "release", "chapter", "§", "build"} {
-		if k := bytes.LastIndex(low, []byte(w)); k >= 0 && len(bytes.Trim(low[k+len(w):], " :=\"'")) == 0 {
+	low := bytes.TrimRight(bytes.ToLower(m.b[max(m.floor, i-24):i]), " :=\"'\n\r\t/*#,([")
+	for _, w := range []string{"version", "section", "sections", "rfc", "v", "release", "chapter", "§", "build", "oid"} {
+		if head, ok := bytes.CutSuffix(low, []byte(w)); ok && (len(head) == 0 || !isLetter(head[len(head)-1])) {
 			return true
 		}
 	}
-	return false
+	head := bytes.TrimRight(low, "0123456789")
+	if len(low)-len(head) < 1 || len(low)-len(head) > 5 {
+		return false
+	}
+	head = bytes.TrimRight(head, " -")
+	return bytes.HasSuffix(head, []byte("rfc")) || bytes.HasSuffix(head, []byte("iso")) || bytes.HasSuffix(head, []byte("dwarf"))
 }
 
 func (m *scanner) ipv6(s, i, a, e int) {

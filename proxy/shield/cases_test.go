@@ -29,16 +29,7 @@ func TestCases(t *testing.T) {
 			again++
 		}
 		said := texts([]string{string(out)}, gemini.LeafText)
-		var events []string
-		for rest := said; rest != ""; {
-			k := 1 + rnd.IntN(min(len(rest), 12))
-			for k < len(rest) && rest[k]&0xC0 == 0x80 {
-				k++
-			}
-			events = append(events, says(rest[:k]))
-			rest = rest[k:]
-		}
-		m := &model{events: append(events, stop)}
+		m := &model{events: append(pieces(said, rnd), stop)}
 		a, err := exchange(t, s, body, m, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -52,5 +43,37 @@ func TestCases(t *testing.T) {
 	}
 	if t.Logf("%d texts", n); again > 0 {
 		t.Errorf("a second pass changes %d of %d texts", again, n)
+	}
+}
+
+// pieces are events that say a text, cut at random.
+func pieces(text string, rnd *rand.Rand) (events []string) {
+	for text != "" {
+		k := 1 + rnd.IntN(min(len(text), 12))
+		for k < len(text) && text[k]&0xC0 == 0x80 {
+			k++
+		}
+		events = append(events, says(text[:k]))
+		text = text[k:]
+	}
+	return events
+}
+
+// TestOwnWords: values that the model brings itself come to the agent as it wrote
+// them, also in documents with their escapes.
+func TestOwnWords(t *testing.T) {
+	s := both(t, placeholders)
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i, text := range sharedTexts(t, "11") {
+		once := `{"k":` + q(text) + `}`
+		for _, said := range []string{text, once, `{"n":` + q(once) + `}`} {
+			a, err := exchange(t, s, `{"contents":[`+user("hello")+`]}`, &model{events: append(pieces(said, rnd), stop)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := texts(a.docs, gemini.LeafText); got != said {
+				t.Errorf("text %d: got %q, want %q", i, got, said)
+			}
+		}
 	}
 }

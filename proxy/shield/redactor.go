@@ -2,11 +2,13 @@ package shield
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hookline-proxy/hookline/hooks/redact"
+	"github.com/hookline-proxy/hookline/translate/gemini"
 )
 
 // Redactor is a detection engine with what is to be done about its finds.
@@ -72,10 +74,30 @@ type redacting struct {
 	seen  int            // spans that were counted
 	found map[string]int // by entity
 	fed   int            // bytes
+	begin byte           // the first byte that is no space; 0 before it
+}
+
+// unescaping is the vault of a lane. In a text that begins like a JSON document
+// values are kept as they read in its strings, since that is how restoring takes
+// them.
+type unescaping struct {
+	redact.Vault
+	f *redacting
+}
+
+// Placeholder implements [redact.Vault].
+func (u unescaping) Placeholder(entity string, value []byte) int {
+	if (u.f.begin == '{' || u.f.begin == '[') && bytes.IndexByte(value, '\\') >= 0 {
+		if lit := append(append([]byte{'"'}, value...), '"'); json.Valid(lit) {
+			value = []byte(gemini.Unquote(lit))
+		}
+	}
+	return u.Vault.Placeholder(entity, value)
 }
 
 func (r *Redactor) lane(v redact.Vault, k *known, key []byte) *redacting {
-	f := &redacting{r: r, s: r.engine.Stream(v), known: replacer{k: k}}
+	f := &redacting{r: r, known: replacer{k: k}}
+	f.s = r.engine.Stream(unescaping{v, f})
 	f.s.Collect()
 	if len(key) > 0 {
 		f.s.Context(key)
@@ -85,6 +107,9 @@ func (r *Redactor) lane(v redact.Vault, k *known, key []byte) *redacting {
 
 func (f *redacting) push(piece []byte) []byte {
 	f.fed += len(piece)
+	if t := bytes.TrimLeft(piece, " \r\n\t"); f.begin == 0 && len(t) > 0 {
+		f.begin = t[0]
+	}
 	out := f.known.push(f.s.Push(piece), false)
 	f.count()
 	return out
