@@ -78,7 +78,9 @@ var (
 // canaryScript works with the placeholders that it is shown: in texts, thoughts
 // and arguments, and with those of results. Calls are of the agent's own tool.
 func canaryScript(call func(name, args string) scripted.Call) scripted.Script {
-	look := func(path string) []scripted.Call { return []scripted.Call{call("look", fmt.Sprintf(`{"path":%q}`, path))} }
+	look := func(path string) []scripted.Call {
+		return []scripted.Call{call("look", fmt.Sprintf(`{"path":%q}`, path))}
+	}
 	return func(v scripted.View) scripted.Answer {
 		var result string
 		for _, r := range v.Results {
