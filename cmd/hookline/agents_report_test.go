@@ -224,3 +224,91 @@ func reportByHand(t *testing.T, g *gateway, doc string, args ...string) {
 		t.Errorf("hookline report: %v: %s", err, out)
 	}
 }
+
+// The hooks of a user's settings run in hookline, which imports them, while the
+// project's settings have the agent itself run none: a project cannot switch off
+// hooks of the user in hookline.
+func TestImportedHooksOfAgents(t *testing.T) {
+	installed(t)
+	for _, tt := range []struct {
+		agent                     agent
+		tool, dir                 string
+		before, after, name, deny string
+		off                       string // the project's settings
+		want                      []string
+	}{
+		{geminiCLI("headless"), "gemini", ".gemini", "BeforeTool", "AfterTool", "read_file", `{"decision":"deny","reason":"a diary is private"}`,
+			`{"hooksConfig":{"enabled":false}}`,
+			[]string{"AfterTool read_file", "BeforeTool read_file", "BeforeTool read_file"}},
+		{qwenCode(), "qwen", ".qwen", "PreToolUse", "PostToolUse", "read_file",
+			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"a diary is private"}}`,
+			`{"disableAllHooks":true}`,
+			[]string{"PostToolUse read_file", "PreToolUse read_file", "PreToolUse read_file"}},
+	} {
+		t.Run(tt.agent.sdk, func(t *testing.T) {
+			t.Parallel()
+			ws, home := inWorkspace(t), t.TempDir()
+			log := filepath.Join(home, "log")
+			hook := func(command string) []any {
+				return []any{map[string]any{"matcher": tt.name, "hooks": []any{map[string]any{
+					"type": "command", "name": "guard", "timeout": 20000, "command": `in=$(cat); printf '%s\n' "$in" >> '` + log + `'; ` + command,
+				}}}}
+			}
+			settings := map[string]any{"hooks": map[string]any{
+				tt.before: hook(`case $in in *diary.txt*) echo '` + tt.deny + `';; esac`), tt.after: hook(""),
+			}}
+			file := filepath.Join(home, tt.dir, "settings.json")
+			if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			b, err := json.Marshal(settings)
+			if err == nil {
+				err = os.WriteFile(file, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := scripted.New(scripted.Options{Script: scripted.Lines(scripted.Line{Prompt: "look", Steps: []scripted.Answer{
+				readFile(ws, "diary.txt"), readFile(ws, "note.txt"), {Text: "I was shown: ", Echo: true},
+			}})})
+			ts := httptest.NewServer(model)
+			t.Cleanup(ts.Close)
+			config := filepath.Join(ws, "hookline.json") // hookline works in the project, too
+			if err := os.Rename(configure(t, ts.URL, map[string]any{"import": []string{tt.tool}}), config); err != nil {
+				t.Fatal(err)
+			}
+			project := filepath.Join(ws, tt.dir, "settings.json")
+			if err := os.Mkdir(filepath.Dir(project), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(project, []byte(tt.off), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g, err := launch(config, "HOME="+home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { g.end(t) })
+			seen := askAgent(t, tt.agent, conversation{BaseURL: g.url, Workspace: ws, Settings: settings,
+				Files: map[string]string{"diary.txt": "dear diary", "note.txt": "all is well"}})
+			if !strings.Contains(seen, "all is well") {
+				t.Errorf("the user saw %q", seen)
+			}
+			requests := mainRequests(t, model)
+			last := compact(t, requests[len(requests)-1].Body)
+			if !strings.Contains(last, `"Tool execution blocked: a diary is private"`) || strings.Contains(last, "dear diary") {
+				t.Errorf("the model was not shown the guard's reason: %.5000s", last)
+			}
+			lines, docs := fired(t, log)
+			slices.Sort(lines)
+			if diff := cmp.Diff(tt.want, lines); diff != "" {
+				t.Errorf("fired (-want +got):\n%s", diff)
+			}
+			for _, d := range docs {
+				if d["x_hookline"] == nil {
+					t.Errorf("the agent ran a hook itself: %v", d)
+				}
+			}
+		})
+	}
+}
