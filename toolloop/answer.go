@@ -386,11 +386,3 @@ func (h *history) seen(base digest) int {
 	}
 	return n
 }
-
-func raws(parts []translate.Part) [][]byte {
-	var out [][]byte
-	for _, p := range parts {
-		out = append(out, p.Raw)
-	}
-	return out
-}

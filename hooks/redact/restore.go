@@ -19,15 +19,31 @@ type Restorer struct {
 	json bool
 	held []byte
 	out  []byte
+	nest *nesting // where in a document the text stands; nil when only one string is read
+	once bool     // the value that was matched last is to be escaped once, wherever it stands
 }
 
-// NewRestorer makes a restorer for one lane. inJSON says that the text is the
-// inside of JSON strings: values are escaped then.
-func NewRestorer(v Vault, inJSON bool) *Restorer { return &Restorer{v: v, json: inJSON} }
+// Partly is a [Vault] that holds values as a string of a document has them, escapes
+// of inner documents included: to write one back, one escape is enough.
+type Partly interface {
+	EscapedOnce(entity string, number int) bool
+}
+
+// NewRestorer makes a restorer for one lane. inJSON says that the text is a JSON
+// document, from its beginning: values are escaped as its strings need it, and
+// those of documents that stand in its strings.
+func NewRestorer(v Vault, inJSON bool) *Restorer {
+	r := &Restorer{v: v, json: inJSON}
+	if inJSON {
+		r.nest = &nesting{}
+	}
+	return r
+}
 
 // Push adds a chunk and returns what can be let out, valid until the next call.
 func (r *Restorer) Push(chunk []byte) []byte {
 	if len(r.held) == 0 && !bytes.ContainsAny(chunk, `<\&%`) {
+		r.pass(chunk)
 		return chunk
 	}
 	r.held = append(r.held, chunk...)
@@ -43,6 +59,13 @@ func (r *Restorer) Drop() { r.held = r.held[:0] }
 // Held is the number of bytes that are held back.
 func (r *Restorer) Held() int { return len(r.held) }
 
+// pass follows bytes that are let out as they came.
+func (r *Restorer) pass(b []byte) {
+	if r.nest != nil {
+		r.nest.read(b)
+	}
+}
+
 func (r *Restorer) step(final bool) []byte {
 	b, i := r.held, 0
 	r.out = r.out[:0]
@@ -52,6 +75,7 @@ func (r *Restorer) step(final bool) []byte {
 			break
 		}
 		r.out = append(r.out, b[i:i+k]...)
+		r.pass(b[i : i+k])
 		i += k
 		n, value, state := r.match(b[i:])
 		if state == partly && !final {
@@ -68,19 +92,36 @@ func (r *Restorer) step(final bool) []byte {
 				n = min(2, len(b)-i)
 			}
 			r.out = append(r.out, b[i:i+n]...)
+			r.pass(b[i : i+n])
 			i += n
 			continue
 		}
-		if r.json {
-			r.out = appendEscaped(r.out, []byte(value))
-		} else {
-			r.out = append(r.out, value...)
-		}
+		r.out = append(r.out, r.written(value)...)
 		i += n
 	}
 	r.out = append(r.out, b[i:]...)
+	r.pass(b[i:])
 	r.held = r.held[:0]
 	return r.out
+}
+
+// written is a value as its place needs it.
+func (r *Restorer) written(value string) []byte {
+	out := []byte(value)
+	times := 0
+	if r.json {
+		times = 1
+	}
+	if r.nest != nil {
+		if !r.once {
+			times = r.nest.escapes()
+		}
+		r.nest.fresh = false
+	}
+	for range times {
+		out = appendEscaped(nil, out)
+	}
+	return out
 }
 
 type matched uint8
@@ -167,6 +208,8 @@ func (r *Restorer) match(b []byte) (n int, value string, state matched) {
 	if !ok {
 		return 0, "", never
 	}
+	partial, ok := r.v.(Partly)
+	r.once = ok && partial.EscapedOnce(string(name[:u]), num)
 	return i + w, value, wholly
 }
 

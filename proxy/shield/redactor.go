@@ -90,6 +90,9 @@ func (u unescaping) Placeholder(entity string, value []byte) int {
 	if (u.f.begin == '{' || u.f.begin == '[') && bytes.IndexByte(value, '\\') >= 0 {
 		if lit := append(append([]byte{'"'}, value...), '"'); json.Valid(lit) {
 			value = []byte(gemini.Unquote(lit))
+			if v, ok := u.Vault.(*vault); ok {
+				return v.partly(entity, value)
+			}
 		}
 	}
 	return u.Vault.Placeholder(entity, value)

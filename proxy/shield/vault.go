@@ -132,10 +132,14 @@ type vault struct {
 
 	mu   sync.Mutex
 	live map[placeholder]entry
-	seen []placeholder // live, in order
+	seen []placeholder        // live, in order
+	once map[placeholder]bool // of live, those of which a document's string has more escapes
 }
 
-var _ redact.Vault = (*vault)(nil)
+var (
+	_ redact.Vault  = (*vault)(nil)
+	_ redact.Partly = (*vault)(nil)
+)
 
 func newVault(all *vaults, key sessionKey) *vault {
 	return &vault{all: all, key: key, live: map[placeholder]entry{}}
@@ -167,6 +171,31 @@ func (v *vault) put(entity string, value []byte, number bool) int {
 		}
 	}
 	return n
+}
+
+// partly is Placeholder for a value of a string in a document, of which one level
+// of escapes was taken; the string may hold a document itself.
+func (v *vault) partly(entity string, value []byte) int {
+	v.mu.Lock()
+	known := len(v.live)
+	v.mu.Unlock()
+	n := v.put(entity, value, false)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.live) > known {
+		if v.once == nil {
+			v.once = map[placeholder]bool{}
+		}
+		v.once[placeholder{entity, n}] = true
+	}
+	return n
+}
+
+// EscapedOnce implements [redact.Partly].
+func (v *vault) EscapedOnce(entity string, n int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.once[placeholder{entity, n}]
 }
 
 // Value implements [redact.Vault].
