@@ -35,9 +35,6 @@ var events = slices.Concat(geminiEvents, slices.DeleteFunc(slices.Clone(claudeEv
 
 func (Hooks) keys() []string { return events }
 
-// Events are all names of events that a configuration may use.
-func Events() []string { return slices.Clone(events) }
-
 // In is the dialect of a group's hooks under an event's name.
 func (d *Definition) In(event string) Dialect {
 	switch {

@@ -81,15 +81,6 @@ var tools = map[string]tool{
 // Tools are the tools whose hooks can be imported.
 func Tools() []string { return []string{"gemini", "claude", "qwen", "qoder"} }
 
-// SettingsFile is the file of a project in which a tool keeps its hooks; "" for
-// no tool of ours.
-func SettingsFile(name, project string) string {
-	if t, ok := tools[name]; ok {
-		return filepath.Join(project, t.dir, "settings.json")
-	}
-	return ""
-}
-
 func (t *tool) systemDir(p Place) string {
 	dir := map[string]string{"darwin": t.darwin, "windows": t.windows}[runtime.GOOS]
 	if dir == "" {

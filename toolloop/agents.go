@@ -87,8 +87,7 @@ func (l *Loop) preCompress(ctx context.Context, c *Call, s side) (hint string, e
 		return "", nil
 	}
 	in := l.input(c, hooks.PreCompress, s.trigger, 0, []hooks.Field{{Key: "trigger", Value: quote(s.trigger)}})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, c, in.Event, d)
+	d := l.fire(ctx, c, in)
 	if d.Deny {
 		// A status that agents do not retry.
 		return "", &Refusal{Status: 400, Message: "A hook blocked the compression: " + d.Reason}

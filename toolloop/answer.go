@@ -110,11 +110,9 @@ func (a *answer) broken(err error) error {
 // the model. Both are nil when the agent has been answered.
 func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (send *translate.Request, made *translate.Chunk, err error) {
 	l, c, w := a.loop, a.call, a.call.Wire
+	q := &asked{wire: w, req: req}
 	if l.has(hooks.BeforeModel) {
-		in := l.input(c, hooks.BeforeModel, "", 0, []hooks.Field{{Key: "llm_request", Value: w.LLMRequest(req, false)}})
-		in.System = func() []hooks.Field { return []hooks.Field{{Key: "llm_request", Value: w.LLMRequest(req, true)}} }
-		d := l.hooks.Fire(ctx, in)
-		l.report(ctx, c, in.Event, d)
+		d := l.fire(ctx, c, l.modelInput(c, hooks.BeforeModel, q))
 		switch {
 		case d.Stop:
 			return nil, nil, a.finish(ctx, d.StopReason)
@@ -136,15 +134,12 @@ func (a *answer) beforeModel(ctx context.Context, req *translate.Request) (send 
 			if err != nil {
 				l.warn(ctx, c, "BeforeModel: llm_request can't be used, the request goes on as it was", err)
 			} else {
-				req = edited
+				req, q = edited, &asked{wire: w, req: edited}
 			}
 		}
 	}
 	if l.has(hooks.BeforeToolSelection) {
-		in := l.input(c, hooks.BeforeToolSelection, "", 0, []hooks.Field{{Key: "llm_request", Value: w.LLMRequest(req, false)}})
-		in.System = func() []hooks.Field { return []hooks.Field{{Key: "llm_request", Value: w.LLMRequest(req, true)}} }
-		d := l.hooks.Fire(ctx, in)
-		l.report(ctx, c, in.Event, d)
+		d := l.fire(ctx, c, l.modelInput(c, hooks.BeforeToolSelection, q))
 		if d.ToolConfig != nil {
 			edited, err := w.ApplyToolConfig(req, *d.ToolConfig)
 			if err != nil {

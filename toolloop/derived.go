@@ -72,7 +72,7 @@ func (r *run) texts() []string {
 func (h *history) tell(ctx context.Context, key store.Key, ev hooks.Event, match string, fields ...hooks.Field) error {
 	_, err := h.loop.once(ctx, h.call, key, func(ctx context.Context) ([]byte, error) {
 		in := h.loop.derivedInput(h.call, ev, match, fields)
-		h.loop.report(ctx, h.call, ev, h.loop.hooks.Fire(ctx, in))
+		h.loop.fire(ctx, h.call, in)
 		return []byte{1}, nil
 	})
 	return err
@@ -105,7 +105,7 @@ func (h *history) cwdChanged(ctx context.Context, cwd string) error {
 		return err
 	}
 	in := l.derivedInput(h.call, hooks.CwdChanged, "", []hooks.Field{{Key: "old_cwd", Value: quote(old)}, {Key: "new_cwd", Value: quote(cwd)}})
-	l.report(ctx, h.call, in.Event, l.hooks.Fire(ctx, in))
+	l.fire(ctx, h.call, in)
 	return nil
 }
 
@@ -154,8 +154,7 @@ func (l *Loop) permissionDenied(ctx context.Context, c *Call, call translate.Par
 		return
 	}
 	in := l.input(c, hooks.PermissionDenied, call.Name, 0, deniedFields(call, call.Name, v.reason))
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, c, in.Event, d)
+	d := l.fire(ctx, c, in)
 	if gjson.GetBytes(d.Specific, "retry").Bool() {
 		v.context += contextBlock([]string{"The call may be tried again."})
 	}
@@ -199,8 +198,7 @@ func (r *round) taskEvent(ctx context.Context, ev hooks.Event, t task, v *verdic
 		return
 	}
 	in := l.input(r.call, ev, "", 0, []hooks.Field{{Key: "task_id", Value: quote(t.id)}, {Key: "task_subject", Value: quote(t.subject)}})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, r.call, ev, d)
+	d := l.fire(ctx, r.call, in)
 	switch {
 	case d.Stop && ev == hooks.TaskCompleted:
 		v.kind, v.reason = verdictStop, d.StopReason

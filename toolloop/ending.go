@@ -178,5 +178,5 @@ func (a *answer) queryEnd(ctx context.Context, began time.Time, reason, text str
 func (a *answer) later(ev hooks.Event, match string, fields ...hooks.Field) {
 	l, c := a.loop, Call{ID: a.call.ID, Tenant: a.call.Tenant, Session: a.call.Session, Agent: a.call.Agent, Model: a.call.Model}
 	in := l.derivedInput(&c, ev, match, fields)
-	l.background.run(func(ctx context.Context) { l.report(ctx, &c, ev, l.hooks.Fire(ctx, in)) })
+	l.background.run(func(ctx context.Context) { l.fire(ctx, &c, in) })
 }

@@ -2,12 +2,14 @@ package toolloop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
 
 	"github.com/hookline-proxy/hookline/hooks"
 	"github.com/hookline-proxy/hookline/toolloop/store"
+	"github.com/hookline-proxy/hookline/translate"
 )
 
 // input begins an event's input for a call.
@@ -37,13 +39,45 @@ func about(c *Call, candidate int) []byte {
 	return append(b, '}')
 }
 
-// report says at debug level what the hooks of one event came to. Messages and
-// failures were told by the set that ran them; nothing here names a payload.
-func (l *Loop) report(ctx context.Context, c *Call, ev hooks.Event, d hooks.Decision) {
+// asked is a request as model hooks are shown it. What they are shown is made
+// when it is needed first, and once for all events and chunks of the request.
+type asked struct {
+	wire        Wire
+	req         *translate.Request
+	plain, full json.RawMessage // without and with the system instruction
+}
+
+func (q *asked) llmRequest(system bool) json.RawMessage {
+	made := &q.plain
+	if system {
+		made = &q.full
+	}
+	if *made == nil {
+		*made = q.wire.LLMRequest(q.req, system)
+	}
+	return *made
+}
+
+// modelInput begins the input of a model event.
+func (l *Loop) modelInput(c *Call, ev hooks.Event, q *asked, more ...hooks.Field) hooks.Input {
+	shown := func(system bool) []hooks.Field {
+		return []hooks.Field{{Key: "llm_request", Value: q.llmRequest(system)}}
+	}
+	in := l.input(c, ev, "", 0, shown(false), more...)
+	in.System = func() []hooks.Field { return shown(true) }
+	return in
+}
+
+// fire runs the hooks of one event and says at debug level what they came to.
+// Messages and failures are told by the set that runs them; nothing here names a
+// payload.
+func (l *Loop) fire(ctx context.Context, c *Call, in hooks.Input) hooks.Decision {
+	d := l.hooks.Fire(ctx, in)
 	for _, r := range d.Runs {
-		l.log.DebugContext(ctx, "hook ran", slog.String("event", string(ev)), slog.String("hook", r.Hook), slog.Int("exit", r.Exit),
+		l.log.DebugContext(ctx, "hook ran", slog.String("event", string(in.Event)), slog.String("hook", r.Hook), slog.Int("exit", r.Exit),
 			slog.Duration("took", r.Duration), slog.String("outcome", r.Outcome), slog.String("request", c.ID))
 	}
+	return d
 }
 
 func (l *Loop) warn(ctx context.Context, c *Call, what string, err error) {

@@ -267,8 +267,7 @@ func (h *history) retries() int {
 // beforeAgent fires BeforeAgent for a prompt.
 func (l *Loop) beforeAgent(ctx context.Context, c *Call, prompt string, rec *userRecord) {
 	in := l.input(c, hooks.BeforeAgent, "", 0, []hooks.Field{{Key: "prompt", Value: quote(prompt)}})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, c, in.Event, d)
+	d := l.fire(ctx, c, in)
 	switch {
 	case d.Stop:
 		rec.Answer = d.StopReason
@@ -308,8 +307,7 @@ func (h *history) sessionStart(ctx context.Context, r *run) (string, error) {
 			l.sessionEnd(ctx, h.call, "clear")
 		}
 		in := l.input(h.call, hooks.SessionStart, source, 0, []hooks.Field{{Key: "source", Value: quote(source)}})
-		d := l.hooks.Fire(ctx, in)
-		l.report(ctx, h.call, in.Event, d)
+		d := l.fire(ctx, h.call, in)
 		rec := &userRecord{}
 		if len(d.Context) > 0 {
 			rec.Blocks = []string{contextBlock(d.Context)}

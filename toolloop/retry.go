@@ -56,8 +56,7 @@ func (r *round) fireAfterAgent(ctx context.Context) hooks.Decision {
 		{Key: "prompt_response", Value: quote(string(r.said))},
 		{Key: "stop_hook_active", Value: boolean(r.retries > 0)},
 	})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, r.call, in.Event, d)
+	d := l.fire(ctx, r.call, in)
 	return d
 }
 

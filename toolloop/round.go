@@ -14,8 +14,7 @@ import (
 // round is one model call and the reading of its answer.
 type round struct {
 	*answer
-	sent *translate.Request
-	asks func() json.RawMessage // llm_request as AfterModel shows it
+	request *asked // what was sent, as AfterModel shows it
 
 	held  []*translate.Chunk // chunks that wait for the end: from the first call on, or one with a finish reason
 	calls bool               // some held chunk has a call
@@ -49,16 +48,9 @@ func (a *answer) round(ctx context.Context, send *translate.Request) (next *mRou
 	if a.opened == nil {
 		a.opened = reply
 	}
-	r := &round{answer: a, sent: send, parts: map[int][]translate.Part{}}
+	r := &round{answer: a, request: &asked{wire: a.call.Wire, req: send}, parts: map[int][]translate.Part{}}
 	if a.loop.has(hooks.AfterModel) {
 		r.win = newWindows(a.loop.hooks.Window())
-		var once json.RawMessage
-		r.asks = func() json.RawMessage {
-			if once == nil {
-				once = a.call.Wire.LLMRequest(send, false)
-			}
-			return once
-		}
 	}
 	ended, err := r.read(ctx, reply)
 	if a.loop.has(hooks.QueryEnd) {
@@ -132,15 +124,8 @@ func (r *round) see(ctx context.Context, chunk *translate.Chunk) (ended bool, er
 func (r *round) deliver(ctx context.Context, chunk *translate.Chunk) (ended bool, err error) {
 	made := chunk // as the model made it
 	if r.win != nil {
-		in := r.loop.input(r.call, hooks.AfterModel, "", 0, []hooks.Field{
-			{Key: "llm_request", Value: r.asks()},
-			{Key: "llm_response", Value: r.call.Wire.LLMResponse(chunk)},
-		})
-		in.System = func() []hooks.Field {
-			return []hooks.Field{{Key: "llm_request", Value: r.call.Wire.LLMRequest(r.sent, true)}}
-		}
-		d := r.loop.hooks.Fire(ctx, in)
-		r.loop.report(ctx, r.call, in.Event, d)
+		d := r.loop.fire(ctx, r.call, r.loop.modelInput(r.call, hooks.AfterModel, r.request,
+			hooks.Field{Key: "llm_response", Value: r.call.Wire.LLMResponse(chunk)}))
 		if ctx.Err() != nil {
 			return true, r.broken(context.Cause(ctx))
 		}

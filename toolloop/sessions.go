@@ -130,7 +130,7 @@ func (l *Loop) sessionEnd(ctx context.Context, c *Call, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, endWait)
 	defer cancel()
 	in := l.input(c, hooks.SessionEnd, reason, 0, []hooks.Field{{Key: "reason", Value: quote(reason)}})
-	l.report(ctx, c, in.Event, l.hooks.Fire(ctx, in))
+	l.fire(ctx, c, in)
 }
 
 // Close fires SessionEnd for the sessions that this loop serves and waits for its

@@ -108,8 +108,7 @@ func (h *history) subagentStart(ctx context.Context) error {
 	}
 	v, err := l.once(ctx, h.call, h.keys.derived("subagentstart", s.ID), func(ctx context.Context) ([]byte, error) {
 		in := l.derivedInput(h.call, hooks.SubagentStart, s.Type, nil)
-		d := l.hooks.Fire(ctx, in)
-		l.report(ctx, h.call, in.Event, d)
+		d := l.fire(ctx, h.call, in)
 		rec := &userRecord{}
 		if len(d.Context) > 0 {
 			rec.Blocks = []string{contextBlock(d.Context)}
@@ -154,8 +153,7 @@ func (r *round) subagentStop(ctx context.Context, said string, active bool) hook
 		{Key: "agent_transcript_path", Value: quote(l.transcriptPath(r.call))},
 		{Key: "prompt_response", Value: quote(said)},
 	})
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, r.call, in.Event, d)
+	d := l.fire(ctx, r.call, in)
 	return d
 }
 

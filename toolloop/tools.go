@@ -96,8 +96,7 @@ func (h *history) afterTool(ctx context.Context, res *item, origin extension) *r
 		{Key: "tool_input", Value: object(res.call.part.Body)},
 		{Key: "tool_response", Value: toolResponse(res.part.Body)},
 	}, toolFields(origin.name, res.call.part.ID)...)
-	d := h.loop.hooks.Fire(ctx, in)
-	h.loop.report(ctx, h.call, in.Event, d)
+	d := h.loop.fire(ctx, h.call, in)
 	rec := &resultRecord{}
 	switch {
 	case d.Stop:
@@ -187,8 +186,7 @@ func (l *Loop) beforeTool(ctx context.Context, c *Call, call translate.Part, ori
 		{Key: "tool_name", Value: quote(call.Name)},
 		{Key: "tool_input", Value: object(call.Body)},
 	}, toolFields(origin, call.ID)...)
-	d := l.hooks.Fire(ctx, in)
-	l.report(ctx, c, in.Event, d)
+	d := l.fire(ctx, c, in)
 	v := verdict{kind: verdictPass, context: contextOf(d.Context)}
 	switch {
 	case d.Stop:
@@ -253,5 +251,5 @@ func (l *Loop) notify(ctx context.Context, c *Call, call translate.Part) {
 		{Key: "message", Value: quote("Tool " + call.Name + " requires " + need)},
 		{Key: "details", Value: json.RawMessage(`{"type":"` + kind + `","title":` + string(quote(call.Name)) + rest + `}`)},
 	})
-	l.report(ctx, c, in.Event, l.hooks.Fire(ctx, in))
+	l.fire(ctx, c, in)
 }

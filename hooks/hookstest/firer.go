@@ -57,13 +57,3 @@ func (f *Firer) Fired(ev hooks.Event) []hooks.Input {
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(f.fired), func(in hooks.Input) bool { return ev != "" && in.Event != ev })
 }
-
-// Field is the JSON of one of an input's fields, "" when it has none.
-func Field(in hooks.Input, key string) string {
-	for _, f := range in.Fields {
-		if f.Key == key {
-			return string(f.Value)
-		}
-	}
-	return ""
-}
